@@ -1,0 +1,1 @@
+"""Intervals, comparisons and agreement over metrics that are functions of sums."""

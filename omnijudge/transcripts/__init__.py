@@ -1,0 +1,1 @@
+"""Reading transcripts: omnijudge's own form and those of other tools."""

@@ -1,0 +1,1 @@
+"""Ray actors and job entry points that run omnijudge judge engines."""
