@@ -160,9 +160,7 @@ class Benchmark(Protocol):
         status yet. Called in rounds until it returns none."""
         ...
 
-    def prompts(
-        self, part: Partition, rows: np.ndarray[Any, Any], options: Any
-    ) -> list[Prompt]:
+    def prompts(self, part: Partition, rows: np.ndarray[Any, Any], options: Any) -> list[Prompt]:
         """What the questions of these stage rows are rendered from."""
         ...
 
