@@ -1,0 +1,104 @@
+"""Questions and their fingerprints."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+if TYPE_CHECKING:
+    from omnijudge.benchmarks.base import Prompt
+    from omnijudge.config import JudgeConfig
+    from omnijudge.judging.prompts import PromptPack
+    from omnijudge.judging.types import Identity, Message, Request
+
+# Said after an unusable answer. A new seed alone changes nothing at temperature 0.
+CORRECTION = {
+    "en": "Your last answer could not be used. Answer again with one JSON object that follows "
+    "the required form exactly, and nothing else.",
+    "zh": "你上一次的回答无法使用。请重新回答：只输出一个完全符合要求格式的 JSON 对象，不要输出其他内容。",
+}
+
+
+def _canonical(value: Any) -> bytes:
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A rendered question."""
+
+    fingerprint: bytes
+    prompt_id: str
+    messages: list[Message]
+
+
+class Asker:
+    """Renders questions for one judge and fingerprints them.
+
+    The fingerprint covers exactly what can change the answer of attempt 1: messages (media
+    included), schema, sampling, thinking, judge name, model identity, engine kind and the engine
+    options that matter; not the address of a server, the batch size or the order.
+    """
+
+    def __init__(
+        self, judge: JudgeConfig, pack: PromptPack, identity: Identity, options: dict[str, Any]
+    ) -> None:
+        self.judge = judge
+        self.pack = pack
+        self.rationale = judge.rationale != "none"
+        thinking = judge.thinking if isinstance(judge.thinking, str) else judge.thinking.budget
+        fixed = hashlib.blake2b(digest_size=16)
+        fixed.update(
+            _canonical(
+                {
+                    "judge": judge.name,
+                    "engine": judge.engine,
+                    "identity": identity.text,
+                    "options": options,
+                    "sampling": judge.sampling.model_dump(),
+                    "thinking": thinking,
+                    "chat_template_kwargs": judge.chat_template_kwargs,
+                }
+            )
+        )
+        self._schemas = {s: pack.schema(s, self.rationale) for s in pack.stages}
+        self._started = {}
+        for stage, schema in self._schemas.items():
+            hasher = fixed.copy()
+            hasher.update(b"\0" + stage.encode() + b"\0" + _canonical(schema) + b"\0")
+            self._started[stage] = hasher
+
+    def question(self, prompt: Prompt) -> Question:
+        """Renders and fingerprints one prompt."""
+        messages = self.pack.render(prompt, self.rationale, self.judge.language)
+        hasher = self._started[prompt.stage].copy()
+        hasher.update(orjson.dumps(messages))
+        language = self.pack.language(self.judge.language or prompt.language)
+        return Question(hasher.digest(), self.pack.prompt_id(prompt.stage, language), messages)
+
+    def request(
+        self, prompt: Prompt, question: Question, attempt: int = 1, repeat: int = 0
+    ) -> Request:
+        """The request for an engine; attempts above 1 end with the corrective turn."""
+        from omnijudge.judging.types import Request
+
+        messages = question.messages
+        if attempt > 1:
+            messages = [*messages, self.correction(prompt.language)]
+        return Request(
+            fingerprint=question.fingerprint,
+            attempt=attempt,
+            repeat=repeat,
+            stage=prompt.stage,
+            messages=messages,
+            schema=self._schemas[prompt.stage],
+            variables=prompt.variables,
+        )
+
+    def correction(self, language: str) -> Message:
+        """The turn that is added from the second attempt on."""
+        chosen = self.pack.language(self.judge.language or language)
+        return {"role": "user", "content": CORRECTION.get(chosen, CORRECTION["en"])}
