@@ -1,0 +1,1 @@
+"""Asking a judge: questions, answers, engines, and what is kept of them."""
