@@ -87,7 +87,7 @@ class Asker:
 
         messages = question.messages
         if attempt > 1:
-            messages = [*messages, self.correction(prompt.language)]
+            messages = corrected(messages, self.pack.language(self.judge.language or prompt.language))
         return Request(
             fingerprint=question.fingerprint,
             attempt=attempt,
@@ -98,7 +98,17 @@ class Asker:
             variables=prompt.variables,
         )
 
-    def correction(self, language: str) -> Message:
-        """The turn that is added from the second attempt on."""
-        chosen = self.pack.language(self.judge.language or language)
-        return {"role": "user", "content": CORRECTION.get(chosen, CORRECTION["en"])}
+
+def corrected(messages: list[Message], language: str) -> list[Message]:
+    """The messages of attempt 2 and later: the correction closes the user's turn.
+
+    A message of its own would be a second user turn in a row, which many chat templates refuse.
+    """
+    text = CORRECTION.get(language, CORRECTION["en"])
+    last = messages[-1]
+    content = last["content"]
+    if isinstance(content, list):
+        content = [*content, {"type": "text", "text": text}]
+    else:
+        content = f"{content}\n\n{text}"
+    return [*messages[:-1], {**last, "content": content}]
