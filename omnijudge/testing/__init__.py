@@ -1,0 +1,1 @@
+"""Help for testing judges and benchmarks, ours and those from outside."""
