@@ -1,0 +1,293 @@
+"""Every metric of every system with its intervals, from sums per cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from omnijudge.statistics.bootstrap import (
+    Counts,
+    bca_interval,
+    cluster_counts,
+    exact_columns,
+    metric_replicates,
+    percentile_interval,
+    replicate_sums,
+)
+from omnijudge.statistics.jackknife import (
+    Jackknife,
+    careful_interval,
+    evaluate,
+    jackknife,
+    needed_columns,
+    small_sample_warning,
+)
+from omnijudge.statistics.metric import Metric, Sum
+from omnijudge.statistics.quantiles import quantile_replicates
+
+Array = npt.NDArray[np.float64]
+IntervalMethod = Literal["percentile", "bca", "jackknife"]
+
+_CHUNK_BYTES = 256 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalSettings:
+    """How intervals are made.
+
+    Attributes:
+        replicates: bootstrap replicates.
+        confidence: level of all intervals.
+        interval: the kind reported as ``ci_low``, ``ci_high``.
+        seed: of the resamples.
+    """
+
+    replicates: int = 10_000
+    confidence: float = 0.95
+    interval: IntervalMethod = "percentile"
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class UnitValues:
+    """Values per unit behind a quantile metric of one system.
+
+    Attributes:
+        values: (U,) finite values.
+        clusters: (U,) index of the cluster of each unit.
+    """
+
+    values: Array
+    clusters: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class MetricInterval:
+    """One metric of one system. None means undefined.
+
+    Attributes:
+        system: position of the system in the input.
+        metric: metric name.
+        group: group name.
+        value: the published number.
+        ci_low: lower end of the interval.
+        ci_high: upper end.
+        careful_low: lower end of the jackknife-logit interval (plain t for unbounded metrics).
+        careful_high: upper end.
+        interval_method: kind of ``ci_low``, ``ci_high``.
+        warning: why the bootstrap interval may mislead, if it may.
+        n_clusters: clusters with data (positive denominator).
+        n_nonzero: clusters with a non-zero numerator.
+        dropped: replicates in which the metric was undefined.
+        confidence: level of the intervals.
+    """
+
+    system: int
+    metric: str
+    group: str
+    value: float | None
+    ci_low: float | None
+    ci_high: float | None
+    careful_low: float | None
+    careful_high: float | None
+    interval_method: IntervalMethod
+    warning: str | None
+    n_clusters: int
+    n_nonzero: int
+    dropped: int
+    confidence: float
+
+
+def metric_intervals(
+    metrics: Sequence[Metric],
+    sums_by_system: Sequence[Array],
+    sums: Sequence[Sum],
+    settings: IntervalSettings | None = None,
+    *,
+    unit_values: Mapping[tuple[int, int], UnitValues] | None = None,
+    counts: Counts | None = None,
+) -> list[MetricInterval]:
+    """Values and intervals of all metrics of all systems.
+
+    All systems share one matrix of resamples, so differences between them are paired.
+
+    Args:
+        metrics: what to report.
+        sums_by_system: per system a (V, K) matrix, row = cluster, the same clusters in the same
+            order for all systems (zeros where a system has nothing), column = entry of ``sums``.
+        sums: the K sums.
+        settings: replicates, level, kind, seed.
+        unit_values: for quantile metrics, by (system position, metric position).
+        counts: (B, V) explicit resamples instead of seeded ones.
+
+    Returns:
+        One entry per system and metric, systems outside, metrics inside.
+    """
+    settings = settings or IntervalSettings()
+    if not sums_by_system:
+        return []
+    n_clusters = len(sums_by_system[0])
+    rows: list[MetricInterval] = []
+    if n_clusters == 0:
+        return [
+            _row(s, m, settings, np.nan, (np.nan,) * 4, 0, 0, 0, None)
+            for s in range(len(sums_by_system))
+            for m in metrics
+        ]
+    if counts is None:
+        counts = cluster_counts(n_clusters, settings.replicates, settings.seed)
+    position = {name: k for k, name in enumerate(sums)}
+    columns = [[position[s] for s in metric.sums] for metric in metrics]
+    for first, stack in _chunks(sums_by_system, len(counts)):
+        replicate = replicate_sums(counts, stack.transpose(1, 2, 0))
+        exact = exact_columns(stack.transpose(2, 0, 1), n_clusters).transpose(1, 2, 0)
+        by_metric = [
+            _quantile_rows(first, len(stack), i, metric, settings, unit_values or {}, counts)
+            if metric.quantile is not None
+            else _metric_rows(first, metric, settings, stack, exact, replicate, indices)
+            for i, (metric, indices) in enumerate(zip(metrics, columns, strict=True))
+        ]
+        rows.extend(by_metric[i][s] for s in range(len(stack)) for i in range(len(metrics)))
+    return rows
+
+
+def _chunks(sums_by_system: Sequence[Array], replicates: int) -> Iterator[tuple[int, Array]]:
+    """Blocks of systems (S, V, K) whose replicates fit into a bounded buffer."""
+    columns = max(1, sums_by_system[0].shape[1])
+    step = max(1, _CHUNK_BYTES // (8 * columns * max(replicates, 1)))
+    for first in range(0, len(sums_by_system), step):
+        yield first, np.stack(sums_by_system[first : first + step]).astype(np.float64)
+
+
+def _metric_rows(
+    first: int,
+    metric: Metric,
+    settings: IntervalSettings,
+    stack: Array,
+    exact: Array,
+    replicate: Array,
+    indices: list[int],
+) -> list[MetricInterval]:
+    own = stack[:, :, indices]
+    jack = jackknife(metric.function, own, metric.denominator)
+    careful = careful_interval(jack, metric.bounds, settings.confidence)
+    values = metric_replicates(metric.function, replicate, indices)
+    dropped = np.isnan(values).sum(axis=-1)
+    if settings.interval == "jackknife":
+        low, high = careful
+    elif settings.interval == "bca":
+        low, high = _bca(metric, exact[:, :, indices], jack, values, settings.confidence)
+    else:
+        found = percentile_interval(values, settings.confidence)
+        low, high = found.low, found.high
+    nonzero = (own[:, :, list(metric.numerator)] != 0).any(axis=-1).sum(axis=-1)
+    rows = []
+    for s in range(len(stack)):
+        warning = None
+        if np.isfinite(jack.value[s]):
+            needed = needed_columns(metric.function, own[s].sum(axis=0), metric.denominator)
+            parts = [int((own[s][:, k] > 0).sum()) for k in needed]
+            warning = small_sample_warning(
+                int(jack.clusters[s]),
+                int(nonzero[s]),
+                min(parts) if len(parts) > 1 else None,
+                dropped[s] / max(values.shape[-1], 1),
+            )
+        ends = (low[s], high[s], careful[0][s], careful[1][s])
+        if np.isnan(jack.value[s]):
+            ends = (np.nan,) * 4
+        rows.append(
+            _row(
+                first + s,
+                metric,
+                settings,
+                jack.value[s],
+                ends,
+                int(jack.clusters[s]),
+                int(nonzero[s]),
+                int(dropped[s]),
+                warning,
+            )
+        )
+    return rows
+
+
+def _bca(
+    metric: Metric, exact: Array, jack: Jackknife, values: Array, confidence: float
+) -> tuple[Array, Array]:
+    # The point must come from the same rounded columns as the replicates, or ties would be missed.
+    point = evaluate(metric.function, exact.sum(axis=1))
+    left = jack.deviation + jack.value[:, None]
+    found = bca_interval(values, point, left, confidence)
+    return found.low, found.high
+
+
+def _quantile_rows(
+    first: int,
+    n_systems: int,
+    index: int,
+    metric: Metric,
+    settings: IntervalSettings,
+    unit_values: Mapping[tuple[int, int], UnitValues],
+    counts: Counts,
+) -> list[MetricInterval]:
+    assert metric.quantile is not None
+    q = metric.quantile[1]
+    percentile = IntervalSettings(
+        settings.replicates, settings.confidence, "percentile", settings.seed
+    )
+    rows = []
+    for s in range(first, first + n_systems):
+        units = unit_values.get((s, index))
+        if units is None or not len(units.values):
+            rows.append(_row(s, metric, percentile, np.nan, (np.nan,) * 4, 0, 0, 0, None))
+            continue
+        replicates = quantile_replicates(units.values, units.clusters, counts, q)
+        found = percentile_interval(replicates, settings.confidence)
+        clusters = len(np.unique(units.clusters))
+        dropped = int(found.dropped)
+        warning = small_sample_warning(clusters, clusters, None, dropped / max(len(counts), 1))
+        if warning is not None:
+            warning = warning.replace("; prefer the careful interval", "")
+        value = float(np.quantile(units.values, q))
+        ends = (float(found.low), float(found.high), np.nan, np.nan)
+        rows.append(_row(s, metric, percentile, value, ends, clusters, clusters, dropped, warning))
+    return rows
+
+
+def _row(
+    system: int,
+    metric: Metric,
+    settings: IntervalSettings,
+    value: float,
+    ends: tuple[float, ...],
+    clusters: int,
+    nonzero: int,
+    dropped: int,
+    warning: str | None,
+) -> MetricInterval:
+    low, high, careful_low, careful_high = (_known(end) for end in ends)
+    return MetricInterval(
+        system=system,
+        metric=metric.name,
+        group=metric.group,
+        value=_known(value),
+        ci_low=low,
+        ci_high=high,
+        careful_low=careful_low,
+        careful_high=careful_high,
+        interval_method=settings.interval,
+        warning=warning,
+        n_clusters=clusters,
+        n_nonzero=nonzero,
+        dropped=dropped,
+        confidence=settings.confidence,
+    )
+
+
+def _known(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
