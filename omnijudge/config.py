@@ -51,7 +51,7 @@ class DataConfig(Model):
 class SystemConfig(Model):
     """One system under test: where its outputs are and how to read them."""
 
-    path: str
+    path: str | None = None
     format: str = "auto"
     time_unit: Literal["s", "ms", None] = None
     time_offset: float = 0.0

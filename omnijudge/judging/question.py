@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 CORRECTION = {
     "en": "Your last answer could not be used. Answer again with one JSON object that follows "
     "the required form exactly, and nothing else.",
-    "zh": "你上一次的回答无法使用。请重新回答：只输出一个完全符合要求格式的 JSON 对象，不要输出其他内容。",
+    "zh": "你上一次的回答无法使用。请重新回答，只输出一个符合要求格式的 JSON 对象。",
 }
 
 
@@ -87,7 +87,8 @@ class Asker:
 
         messages = question.messages
         if attempt > 1:
-            messages = corrected(messages, self.pack.language(self.judge.language or prompt.language))
+            language = self.pack.language(self.judge.language or prompt.language)
+            messages = corrected(messages, language)
         return Request(
             fingerprint=question.fingerprint,
             attempt=attempt,

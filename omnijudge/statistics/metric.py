@@ -31,13 +31,23 @@ class Where:
 class Sum:
     """Sum of a column over the score rows of one kind that satisfy all conditions.
 
-    ``column`` None counts rows. Boolean columns count as 0 and 1. Nulls add nothing. Rows that
-    are unscored (``judged`` false) are never part of a sum.
+    Boolean columns count as 0 and 1. Nulls add nothing. Rows that are unscored (``judged`` false)
+    are never part of a sum.
+
+    Attributes:
+        kind: ``unit_kind`` of the rows.
+        column: what is summed; None counts the rows.
+        where: conditions that a row has to satisfy, all of them.
+        count: count the rows in which ``column`` is not null instead of summing it.
+        less: if given, the same sum over the rows that satisfy these conditions (and not
+            necessarily ``where``) is subtracted: categories defined by differences of sums.
     """
 
     kind: str
     column: str | None = None
     where: tuple[Where, ...] = ()
+    count: bool = False
+    less: tuple[Where, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -163,7 +163,9 @@ def _conversation(
             continue
         if e.get("from") != "assistant":
             if e is not user:
-                _drop(dropped, place, f"is from {e.get('from')!r}, neither the question nor an answer")
+                _drop(
+                    dropped, place, f"is from {e.get('from')!r}, neither the question nor an answer"
+                )
             continue
         t = parse_time(e.get("timestamp"))
         if t is None:

@@ -1,0 +1,369 @@
+"""Slot, pair and sample scores (OmniInteract rules 11 to 16 and 20)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnijudge import tables
+from omnijudge.benchmarks.omniinteract.anchor import find_anchor, find_anchor_normalised
+from omnijudge.benchmarks.omniinteract.matching import (
+    ChunkReader,
+    Part,
+    SlotSpeech,
+    assign_chunks,
+    slot_bounds,
+    slot_speech,
+)
+from omnijudge.benchmarks.omniinteract.schemas import SCORE_SCHEMA
+from omnijudge.values import clamp
+
+if TYPE_CHECKING:
+    from omnijudge.benchmarks.base import Partition
+    from omnijudge.benchmarks.omniinteract.options import Options
+
+UTTERANCE_GAP = 1.0
+"""Seconds between unmatched chunks that belong to one utterance (a named repair)."""
+
+
+def decay(t: float, peak: float, end: float, alpha: float, gamma: float) -> float:
+    """Time decay (rule 2.6): 1 up to ``peak``, 0 from ``end`` on. Times in seconds."""
+    if t <= peak:
+        return 1.0
+    if end <= peak or t >= end:
+        return 0.0
+    # Python's float power, not NumPy's: the last bit decides equality with published results.
+    return clamp(1.0 - alpha * float(((t - peak) / (end - peak)) ** gamma))
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A judge's verdict on one stage of one slot."""
+
+    score: float
+    flag: str | None = None
+    trigger_phrase: str = ""
+    spoiler: bool | None = None
+    hallucination: bool | None = None
+
+
+class Verdicts:
+    """The verdicts of a partition by (sample, unit, stage)."""
+
+    def __init__(self, stages: pa.Table, verdicts: pa.Table | None) -> None:
+        self._found: dict[tuple[str, str, str], Verdict] = {}
+        if verdicts is None:
+            return
+        usable = pc.fill_null(pc.is_in(verdicts["status"], pa.array(["ok", "repaired"])), False)
+        rows = pc.indices_nonzero(usable)
+        keys = stages.select(["sample_id", "unit_id", "stage"]).take(rows)
+        taken = verdicts.take(rows)
+        names = ("score", "flag", "trigger_phrase", "spoiler", "hallucination")
+        columns = [taken[n].to_pylist() for n in names]
+        for sample, unit, stage, score, flag, phrase, spoiler, hallucination in zip(
+            *(keys[n].to_pylist() for n in keys.column_names), *columns, strict=True
+        ):
+            self._found[sample, unit, stage] = Verdict(
+                score, flag, phrase or "", spoiler, hallucination
+            )
+
+    def get(self, sample: str, unit: str, stage: str) -> Verdict | None:
+        """The verdict, or None where there is none that counts."""
+        return self._found.get((sample, unit, stage))
+
+
+@dataclass(frozen=True, slots=True)
+class SlotFacts:
+    """What scoring needs to know of a slot, times in seconds."""
+
+    scene_type: str
+    t_start: float
+    t_a: float
+    t_end: float
+    boundary: str
+    interrupted: bool
+    step: int | None
+
+
+def weights(slot: SlotFacts, options: Options) -> tuple[float, float]:
+    """Weights of the early and the core stage (rule 11)."""
+    later_step = slot.scene_type == "1QnA" and slot.step is not None and slot.step > 1
+    w_ack = 0.0 if later_step else options.w_ack
+    return w_ack, 1.0 - w_ack if options.core_weight is None else options.core_weight
+
+
+def score_early(
+    slot: SlotFacts, speech: SlotSpeech, verdict: Verdict | None, options: Options
+) -> dict[str, Any]:
+    """Early score (rule 11)."""
+    if not speech.early:
+        return {"early_category": "none", "tp_ack": 0.0, "fp_early": 0}
+    w_ack, _ = weights(slot, options)
+    t_ack = decay(
+        speech.early[0].start, slot.t_start, slot.t_a, options.decay_alpha, options.decay_gamma
+    )
+    row: dict[str, Any] = {"t_ack": t_ack, "w_ack": w_ack}
+    if verdict is None:
+        return row
+    row |= {"early_category": verdict.flag, "s_ack": verdict.score}
+    if verdict.flag == "hallucination":
+        return row | {"s_ack": 0.0, "tp_ack": 0.0, "fp_early": 1}
+    return row | {"tp_ack": t_ack * verdict.score * w_ack, "fp_early": 0}
+
+
+def score_core(
+    slot: SlotFacts, speech: SlotSpeech, verdict: Verdict | None, options: Options
+) -> dict[str, Any]:
+    """Core score (rule 12)."""
+    parts = speech.core
+    if slot.interrupted or not parts:
+        return {"tp_core": 0.0, "fp_low": 0}
+    t_a, t_end = slot.t_a, slot.t_end
+    fallback = t_a if parts[0].part != "whole" else max(parts[0].start, t_a)
+    _, w_core = weights(slot, options)
+    row: dict[str, Any] = {"fallback": fallback, "w_core": w_core}
+    if verdict is None:
+        return row
+    anchor, source = None, None  # nothing is looked for in an answer worth nothing
+    if verdict.score > 0:
+        anchor, source = _anchor(verdict.trigger_phrase, parts, options)
+    t_used = max(fallback if anchor is None else anchor, t_a)
+    if t_end <= t_a and options.corrects("degenerate_window_zero"):
+        t_core = 0.0
+    else:
+        t_core = decay(t_used, t_a, t_end, options.decay_alpha, options.decay_gamma)
+    low = verdict.score < options.core_quality_threshold
+    credited = not (low and options.threshold_zeroes_core)
+    tp_core = t_core * verdict.score * w_core if credited else 0.0
+    row |= {
+        "s_core": verdict.score,
+        "t_core": t_core,
+        "tp_core": tp_core,
+        "fp_low": int(low),
+        "anchor": anchor,
+        "anchor_source": source,
+        "t_used": t_used,
+        "spoiler": verdict.spoiler,
+    }
+    if tp_core > 0:
+        row["response_delay"] = t_used - t_a
+    return row
+
+
+def _anchor(phrase: str, parts: Sequence[Part], options: Options) -> tuple[float | None, str]:
+    if options.corrects("anchor_normalised"):
+        anchor, from_words = find_anchor_normalised(phrase, parts)
+        if anchor is not None:
+            return anchor, "phrase" if from_words else "chunk_of_phrase"
+        return None, "first_chunk"
+    anchor = find_anchor(phrase, parts)
+    return anchor, "first_chunk" if anchor is None else "phrase"
+
+
+def spill_seconds(slot: SlotFacts, speech: SlotSpeech, options: Options) -> float:
+    """Seconds of speech beyond a hard boundary (rule 13)."""
+    hard = slot.interrupted or slot.boundary == "hard"
+    if not (hard and speech.chunks):
+        return 0.0
+    overrun = max(0.0, max(c.end for c in speech.chunks) - slot.t_end)
+    return overrun if overrun > options.spill_tolerance else 0.0
+
+
+def score_partial(
+    slot: SlotFacts, speech: SlotSpeech, verdict: Verdict | None, options: Options
+) -> dict[str, Any]:
+    """Interruption diagnosis (rule 14); never changes TP, FP, FN of the slot."""
+    if not (slot.interrupted and speech.chunks and options.interrupted_output_eval):
+        return {"paq_judged": False} if slot.interrupted else {}
+    if verdict is None:
+        return {"paq_judged": False}
+    return {
+        "paq": verdict.score,
+        "paq_judged": True,
+        "partial_low": verdict.score < options.partial_quality_threshold,
+        "partial_hallucination": bool(verdict.hallucination),
+    }
+
+
+def stages_needed(slot: SlotFacts, speech: SlotSpeech, options: Options) -> list[str]:
+    """Stages of a slot that call for a verdict, in asking order (rule 9)."""
+    needed = []
+    if speech.early:
+        needed.append("early")
+    if speech.core and not slot.interrupted:
+        needed.append("core")
+    if slot.interrupted and speech.chunks and options.interrupted_output_eval:
+        needed.append("partial")
+    return needed
+
+
+UNSCORED = ("tp", "fp", "fn", "tp_ack", "tp_core", "fp_early", "fp_low")
+"""Columns that are null in a slot whose verdict is missing."""
+
+
+def score_slot(
+    slot: SlotFacts, speech: SlotSpeech, verdicts: dict[str, Verdict], options: Options
+) -> dict[str, Any]:
+    """One slot's row without its keys (rules 11 to 15)."""
+    needed = stages_needed(slot, speech, options)
+    row: dict[str, Any] = {
+        "judged": all(s in verdicts for s in needed) if needed else None,
+        "is_interrupted": slot.interrupted,
+        "has_output": bool(speech.chunks),
+    }
+    row |= score_early(slot, speech, verdicts.get("early"), options)
+    row |= score_core(slot, speech, verdicts.get("core"), options)
+    row |= score_partial(slot, speech, verdicts.get("partial"), options)
+    spill = spill_seconds(slot, speech, options)
+    row |= {"spill_seconds": spill, "fp_spill": int(spill > 0)}
+    if row["judged"] is False:
+        return row | dict.fromkeys(UNSCORED)
+    row["tp"] = clamp(row["tp_ack"] + row["tp_core"])
+    row["fp"] = float(row["fp_early"] + row["fp_low"] + row["fp_spill"])
+    row["fn"] = 0.0 if slot.interrupted else float(row["tp_core"] <= 0)
+    return row
+
+
+def score_pair(outer: dict[str, Any], inner: dict[str, Any], options: Options) -> dict[str, Any]:
+    """One nested pair (rule 20); unscored where one of its slots is."""
+    states = (outer["judged"], inner["judged"])
+    judged = False if False in states else (True if True in states else None)
+    if judged is False:
+        return {"judged": False}
+    a, b = _pair_value(outer, options), _pair_value(inner, options)
+    row = {"judged": judged, "missed_outer": int(a <= 0), "missed_inner": int(b <= 0)}
+    if a > 0 and b > 0:
+        late, early = (r["t_used"] if r["anchor"] is None else r["anchor"] for r in (outer, inner))
+        in_order = early <= late
+        return row | {
+            "nccs": math.sqrt(a * b) if in_order else 0.0,
+            "order_error": int(not in_order),
+        }
+    return row | {"nccs": 0.0, "order_error": 0}
+
+
+def _pair_value(row: dict[str, Any], options: Options) -> float:
+    if options.nccs_from == "tp_core" or row["tp_core"] <= 0:
+        return float(row["tp_core"])
+    return float(row["s_core"] * row["t_core"])
+
+
+def unmatched_count(reader: ChunkReader, rows: Sequence[int], options: Options) -> int:
+    """Chunks that fit no slot (rule 16); with the repair, utterances."""
+    if not options.corrects("unmatched_per_utterance"):
+        return len(rows)
+    utterances, last_end = 0, -math.inf
+    for chunk in (reader[r] for r in rows):
+        if chunk.start - last_end >= UTTERANCE_GAP:
+            utterances += 1
+        last_end = max(last_end, chunk.end)
+    return utterances
+
+
+def category(scene_type: str, question_type: str | None) -> str:
+    """Category of a slot by its own type (rule 18 takes differences of sums instead)."""
+    if scene_type == "nested":
+        return "nested"
+    if scene_type == "1QnA":
+        return "1qna"
+    return question_type if question_type in ("realtime", "proactive") else "other"
+
+
+CARRIED = ("sample_id", "unit_id", "unit_kind", "video_id", "scene_type", "is_math")
+
+
+def score(part: Partition, options: Options) -> pa.Table:
+    """Score rows of a partition, one per unit of the samples that count for the system."""
+    units = part.units
+    state = dict(
+        zip(part.outputs["sample_id"].to_pylist(), part.outputs["state"].to_pylist(), strict=True)
+    )
+    bounds = slot_bounds(units, options)
+    reader = ChunkReader(part.chunks)
+    assignment = assign_chunks(bounds, reader, options)
+    verdicts = Verdicts(part.stages, part.verdicts)
+    column = {n: units[n].to_pylist() for n in (*CARRIED, "boundary", "is_interrupted")}
+    column |= {n: units[n].to_pylist() for n in ("step_index", "question_type", "role")}
+    pair_index = units["pair_index"].to_pylist()
+    rows: list[dict[str, Any]] = []
+    pairs: dict[tuple[str, int], dict[str, dict[str, Any]]] = {}
+    slot_number = {row: i for i, row in enumerate(bounds.rows)}
+    for row in range(units.num_rows):
+        sample_id = column["sample_id"][row]
+        absent = state[sample_id] in ("missing", "unreadable")
+        if options.profile == "published" and absent:
+            continue
+        base = {n: column[n][row] for n in CARRIED}
+        base |= {"system": part.system, "missing_output": absent}
+        kind = base["unit_kind"]
+        if kind == "slot":
+            i = slot_number[row]
+            slot = SlotFacts(
+                base["scene_type"], bounds.t_start[i], bounds.t_a[i], bounds.t_end[i],
+                column["boundary"][row], column["is_interrupted"][row], column["step_index"][row],
+            )  # fmt: skip
+            speech = slot_speech(reader, assignment.of_slot[i], slot.t_a, slot.t_end, options)
+            found = {
+                s: v
+                for s in ("early", "core", "partial")
+                if (v := verdicts.get(sample_id, base["unit_id"], s)) is not None
+            }
+            base |= score_slot(slot, speech, found, options)
+            base["question_type"] = column["question_type"][row]
+            base["role"] = column["role"][row]
+            base["category"] = category(base["scene_type"], base["question_type"])
+            if base["role"] is not None:
+                pairs.setdefault((sample_id, pair_index[row]), {})[base["role"]] = base
+        elif kind == "pair":
+            both = pairs[sample_id, pair_index[row]]
+            base |= score_pair(
+                {"anchor": None, **both["outer"]}, {"anchor": None, **both["inner"]}, options
+            )
+        else:
+            unmatched = unmatched_count(reader, assignment.unmatched.get(sample_id, []), options)
+            base["unmatched"] = unmatched
+            base["fp"] = float(unmatched) if options.unmatched_fp else 0.0
+        rows.append(base)
+    return tables.make(SCORE_SCHEMA, {n: [r.get(n) for r in rows] for n in SCORE_SCHEMA.names})
+
+
+def fill_unscored(scores: pa.Table, best: bool) -> pa.Table:
+    """The scores with every unscored unit at its best or its worst (for bounds)."""
+    unscored = pc.fill_null(pc.equal(scores["judged"], False), False)
+    if not pc.any(unscored).as_py():
+        return scores
+    mask = np.asarray(unscored.to_numpy(zero_copy_only=False), bool)
+    slots = mask & np.asarray(pc.equal(scores["unit_kind"], "slot").to_numpy(zero_copy_only=False))
+    pairs = mask & ~slots
+    interrupted = np.asarray(
+        pc.fill_null(scores["is_interrupted"], False).to_numpy(zero_copy_only=False), bool
+    )
+    values: list[tuple[str, np.ndarray[Any, Any], float]] = [
+        ("tp", slots, float(best)),
+        ("tp_core", slots, float(best)),
+        ("fp", slots, float(not best)),
+        ("fn", slots & ~interrupted, float(not best)),
+        ("fn", slots & interrupted, 0.0),
+        ("s_core", slots, float(best)),
+        ("t_core", slots, float(best)),
+        ("paq", slots & interrupted, float(best)),
+        ("paq_judged", slots & interrupted, 1.0),
+        ("nccs", pairs, float(best)),
+        ("missed_outer", pairs, float(not best)),
+        ("missed_inner", pairs, float(not best)),
+        ("order_error", pairs, 0.0),
+        ("judged", mask, 1.0),
+    ]
+    table = scores
+    for name, where, value in values:
+        index = table.schema.get_field_index(name)
+        kind = table.schema.field(index).type
+        filled = pc.if_else(pa.array(where), pa.scalar(value).cast(kind), table[name])
+        table = table.set_column(index, table.schema.field(index), filled)
+    return table
