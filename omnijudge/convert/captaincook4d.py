@@ -304,7 +304,7 @@ def read_mistakes(root: Any, file: str) -> Mistakes:
             f"found {type(root).__name__}"
         )
     tally = _Tally(file)
-    found: dict[tuple[str, int], list[str]] = {}
+    found: dict[StepKey, list[str]] = {}
     for number, recording in enumerate(root):
         ok = isinstance(recording, dict) and isinstance(recording.get("step_annotations"), list)
         if not ok or not isinstance(recording.get("recording_id"), str):
