@@ -31,6 +31,9 @@ SENTENCES = (
 
 CHAT_TEMPLATE = (
     "{%- for message in messages -%}"
+    "{%- if message['role'] not in ('system', 'user', 'assistant') -%}"
+    "{{ raise_exception('there is no role ' + message['role']) }}"
+    "{%- endif -%}"
     "{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>\n' }}"
     "{%- endfor -%}"
     "{%- if add_generation_prompt -%}"
