@@ -24,3 +24,53 @@ def assign_slots(
         )[1]
         for time in chunk_start
     ]
+
+
+def inside(time: float, low: float, high: float, eps: float = 1e-6) -> bool:
+    """Closed at both ends, with slack."""
+    return low - eps <= time <= high + eps
+
+
+def eligibility(
+    times: Sequence[float], windows: Sequence[tuple[float, float]], eps: float = 1e-6
+) -> list[list[bool]]:
+    """A row for each target: is the response inside its window?"""
+    return [[inside(time, low, high, eps) for time in times] for low, high in windows]
+
+
+def match_ordered(eligible: Sequence[Sequence[bool]]) -> tuple[int, list[int | None]]:
+    """The best score and the canonical response of each target, from the table of suffix scores."""
+    targets = len(eligible)
+    responses = len(eligible[0]) if eligible else 0
+    best = [[0] * (responses + 1) for _ in range(targets + 1)]
+    for k in reversed(range(targets)):
+        for j in reversed(range(responses)):
+            best[k][j] = max(
+                best[k + 1][j],
+                best[k][j + 1],
+                1 + best[k + 1][j + 1] if eligible[k][j] else 0,
+            )
+    taken: list[int | None] = []
+    j = 0
+    for k in range(targets):
+        choices = [
+            x
+            for x in range(j, responses)
+            if eligible[k][x] and 1 + best[k + 1][x + 1] == best[k][j]
+        ]
+        taken.append(choices[0] if choices else None)
+        j = choices[0] + 1 if choices else j
+    return best[0][0], taken
+
+
+def all_ordered_matchings(
+    eligible: Sequence[Sequence[bool]], k: int = 0, j: int = 0
+) -> list[list[tuple[int, int]]]:
+    """Every list of pairs that rises in both; for very small tables only."""
+    if k == len(eligible):
+        return [[]]
+    found = all_ordered_matchings(eligible, k + 1, j)
+    for x in range(j, len(eligible[k])):
+        if eligible[k][x]:
+            found += [[(k, x), *rest] for rest in all_ordered_matchings(eligible, k + 1, x + 1)]
+    return found
