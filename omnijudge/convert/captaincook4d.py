@@ -134,14 +134,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _report(converted: Converted, manifest: Path, with_errors: bool) -> None:
-    print(f"{len(converted.recipes)} recordings written of {converted.recordings}")
-    print(f"{converted.count('step')} steps written of {converted.steps}")
+    print(f"recordings written: {len(converted.recipes)} of {converted.recordings}")
+    print(f"steps written: {converted.count('step')} of {converted.steps}")
     if with_errors:
-        print(f"{converted.count('error')} answers about mistakes written")
+        print(f"answers about mistakes written: {converted.count('error')}")
     for reason, count in sorted(converted.skipped.items()):
-        print(f"{count} skipped: {reason}")
+        print(f"skipped, {reason}: {count}")
     for note, count in sorted(converted.notes.items()):
-        print(f"{count} {note}")
+        print(f"{note}: {count}")
     print(f"{manifest}: use it as data.manifest, or {manifest.parent} as data.root")
 
 
@@ -263,7 +263,7 @@ def _notes(recipes: Sequence[Recipe]) -> dict[str, int]:
         for recipe in recipes
         for a, b in zip(recipe.answers, recipe.answers[1:], strict=False)
     )
-    note = "answers are due at the same moment as the next one (their slots have no length)"
+    note = "answers due at the same moment as the next one, in slots without length"
     return {note: together} if together else {}
 
 
