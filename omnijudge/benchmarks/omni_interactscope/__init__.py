@@ -1,0 +1,5 @@
+"""Omni-InteractScope: timely and right responses, explicit tasks and assistance."""
+
+from omnijudge.benchmarks.omni_interactscope.benchmark import OmniInteractScope
+
+benchmark = OmniInteractScope()

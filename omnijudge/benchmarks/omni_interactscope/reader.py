@@ -1,0 +1,456 @@
+"""Reading annotations: every interaction checked, every problem found in one pass."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import orjson
+import pyarrow as pa
+
+from omnijudge import tables
+from omnijudge.benchmarks.omni_interactscope.schemas import INTERACTION, TARGET, UNIT_SCHEMA
+from omnijudge.benchmarks.omni_interactscope.windows import TASKS, target_windows
+from omnijudge.errors import Problem
+from omnijudge.transcripts.files import UnreadableFile, decode, read_bytes, split_lines
+from omnijudge.values import has_cjk
+
+RUBRICS = ("tool_set", "general", "event", "translation", "assistance")
+_KEYS = {"interaction_id", "video_id", "task", "language", "request", "request_time"}
+_KEYS |= {"clip_start", "clip_end", "valid", "targets"}
+_ORDERED_WITH_REQUEST = ("T8-B", "T8-C")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One reference answer; times in seconds.
+
+    Attributes:
+        start: reference time, or start of the annotated interval.
+        end: reference time, or end of the annotated interval.
+        tools: names of the tools to be called (T1), else None.
+    """
+
+    target_id: str
+    order: float
+    reference: str
+    rubric: str
+    start: float
+    end: float
+    tools: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Interaction:
+    """One request with what has to be said when; targets in target order (rule 3)."""
+
+    interaction_id: str
+    video_id: str
+    task: str
+    language: str
+    request: str
+    request_time: float | None
+    clip_start: float
+    clip_end: float
+    targets: tuple[Target, ...]
+    attributes: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What an annotation file lists.
+
+    Attributes:
+        interactions: usable ones by id, sorted by id.
+        problems: everything found.
+        listed: interactions listed, usable or not, those of the media check included.
+    """
+
+    interactions: dict[str, Interaction]
+    problems: list[Problem]
+    listed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A JSON value with the place it stands at."""
+
+    place: str
+    value: Any
+
+
+def json_lines(data: bytes, file: str, problems: list[Problem]) -> Iterator[Line]:
+    """The values of a JSON-lines file, or of a file that is one JSON list.
+
+    A line that cannot be read becomes a problem; the lines after it are still read.
+
+    Raises:
+        UnreadableFile: the file as a whole is in another encoding.
+    """
+    text = decode(data, file)
+    if text.lstrip("\ufeff \t\r\n").startswith("["):
+        try:
+            values = json_value(text)
+        except ValueError as e:
+            problems.append(Problem("bad_json", "error", file, "", f"not JSON: {e}; correct it"))
+            return
+        for number, value in enumerate(values):
+            yield Line(f"row {number}", value)
+        return
+    for number, line in enumerate(split_lines(text), 1):
+        if not line.strip():
+            continue
+        try:
+            value = json_value(line)
+        except ValueError as e:
+            message = f"not JSON: {e}; correct or remove the line"
+            problems.append(Problem("bad_json", "error", file, f"line {number}", message))
+            continue
+        yield Line(f"line {number}", value)
+
+
+def json_value(text: str) -> Any:
+    """A JSON value; lone surrogates become U+FFFD, NaN and infinity pass as floats.
+
+    Raises:
+        ValueError: no JSON, or nested too deeply.
+    """
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        pass
+    try:
+        return _without_surrogates(json.loads(text))
+    except RecursionError as e:
+        raise ValueError("nested too deeply") from e
+
+
+def _without_surrogates(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list):
+        return [_without_surrogates(v) for v in value]
+    if isinstance(value, dict):
+        return {_without_surrogates(k): _without_surrogates(v) for k, v in value.items()}
+    return value
+
+
+def number(value: Any) -> float | None:
+    """A finite number of seconds, or None."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        seconds = float(value)
+    except OverflowError:
+        return None
+    return seconds if math.isfinite(seconds) else None
+
+
+def read_annotations(path: Path, tolerance: float) -> Listing:
+    """Reads and checks an annotation file (InteractScope rule 1).
+
+    Args:
+        path: JSON lines, one interaction a line.
+        tolerance: seconds, for the warning about windows that can never be met.
+    """
+    file = str(path)
+    problems: list[Problem] = []
+    found: dict[str, Interaction] = {}
+    seen: dict[str, str] = {}
+    bad: set[str] = set()
+    listed = 0
+    try:
+        for line in json_lines(read_bytes(path), file, problems):
+            listed += 1
+            check = _Check(file, line.place, problems)
+            row = line.value
+            if not isinstance(row, dict):
+                check.error("wrong_root", f"must be an object, found {_kind(row)}")
+                continue
+            identity = _identity(row, check)
+            if identity is None:
+                continue
+            if identity in seen:
+                check.error(
+                    "duplicate_id",
+                    f"interaction_id {identity!r} stands in {seen[identity]} already; "
+                    "neither is used, give each interaction an id of its own",
+                )
+                bad.add(identity)
+                continue
+            seen[identity] = line.place
+            interaction = _interaction(identity, row, check, tolerance)
+            if interaction is not None:
+                found[identity] = interaction
+    except UnreadableFile as e:
+        problems.append(e.problem)
+    usable = {k: found[k] for k in sorted(found) if k not in bad}
+    if not listed and not problems:
+        message = "lists no interaction; write one JSON object a line"
+        problems.append(Problem("empty_file", "error", file, "", message))
+    return Listing(usable, problems, listed)
+
+
+class _Check:
+    """Collects the problems of one interaction."""
+
+    def __init__(self, file: str, place: str, problems: list[Problem]) -> None:
+        self.file = file
+        self.place = place
+        self.problems = problems
+        self.sample_id: str | None = None
+        self.failed = False
+
+    def error(self, code: str, message: str) -> None:
+        self.failed = True
+        self._add(code, "error", message)
+
+    def warn(self, code: str, message: str) -> None:
+        self._add(code, "warning", message)
+
+    def info(self, code: str, message: str) -> None:
+        self._add(code, "info", message)
+
+    def _add(self, code: str, level: Literal["error", "warning", "info"], message: str) -> None:
+        self.problems.append(Problem(code, level, self.file, self.place, message, self.sample_id))
+
+    def time(self, row: dict[str, Any], key: str, owner: str = "") -> float | None:
+        """A time that has to be there."""
+        value = row.get(key)
+        seconds = number(value)
+        if seconds is None:
+            what = "is missing" if value is None else f"is {value!r}"
+            self.error(
+                "missing_time" if value is None else "bad_time",
+                f"{owner}{key} {what}; write a finite number of seconds",
+            )
+        return seconds
+
+    def text(self, row: dict[str, Any], key: str, owner: str = "") -> str:
+        value = row.get(key)
+        if value is None:
+            return ""
+        if not isinstance(value, str):
+            self.error("bad_text", f"{owner}{key} must be text, found {_kind(value)}")
+            return ""
+        return value
+
+
+def _identity(row: dict[str, Any], check: _Check) -> str | None:
+    value = row.get("interaction_id")
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    if not isinstance(value, str) or not value.strip():
+        check.error("missing_key", "interaction_id is missing; give each interaction an id")
+        return None
+    check.sample_id = value
+    if any(ord(c) < 32 for c in value):
+        check.error("bad_id", f"interaction_id {value!r} has control characters")
+        return None
+    return value
+
+
+def _interaction(
+    identity: str, row: dict[str, Any], check: _Check, tolerance: float
+) -> Interaction | None:
+    valid = row.get("valid", True)
+    if not isinstance(valid, bool):
+        check.error("bad_value", f"valid must be true or false, found {valid!r}")
+    if valid is False:
+        check.info("invalid_interaction", "valid is false: left out for every system")
+        return None
+    task = row.get("task")
+    if task not in TASKS:
+        check.error("unknown_task", f"task {task!r} is unknown; there are {', '.join(TASKS)}")
+        return None
+    clip_start, clip_end = check.time(row, "clip_start"), check.time(row, "clip_end")
+    request_time = None
+    if task != "T8-A":
+        request_time = check.time(row, "request_time")
+    elif row.get("request_time") is not None:
+        check.warn("request_time_ignored", "T8-A has no request; request_time is not used")
+    start = clip_start if task == "T8-A" else request_time
+    if start is not None and clip_end is not None and clip_end < start:
+        check.error("bad_time", f"clip_end {clip_end:g} lies before {start:g}, where it begins")
+    request = check.text(row, "request")
+    video = row.get("video_id")
+    if video is None or video == "":
+        check.warn("no_video_id", "video_id is missing; the interaction is a cluster of its own")
+        video = identity
+    targets = _targets(row.get("targets"), task, check)
+    if check.failed:
+        return None
+    assert clip_start is not None
+    assert clip_end is not None
+    _warn_of_empty_windows(task, targets, request_time, tolerance, check)
+    language = row.get("language")
+    if not isinstance(language, str) or not language:
+        cjk = has_cjk(request) or any(has_cjk(t.reference) for t in targets)
+        language = "zh" if cjk else "en"
+    return Interaction(
+        identity,
+        str(video),
+        task,
+        language,
+        request,
+        request_time,
+        clip_start,
+        clip_end,
+        targets,
+        {k: _plain(v) for k, v in row.items() if k not in _KEYS and v is not None},
+    )
+
+
+def _targets(rows: Any, task: str, check: _Check) -> tuple[Target, ...]:
+    if not isinstance(rows, list) or not rows:
+        check.error("missing_key", "targets must be a list with one target at least")
+        return ()
+    found: list[Target] = []
+    seen: set[str] = {INTERACTION}
+    for place, row in enumerate(rows):
+        owner = f"targets[{place}]: "
+        if not isinstance(row, dict):
+            check.error("wrong_root", f"{owner}must be an object, found {_kind(row)}")
+            continue
+        target_id = row.get("target_id")
+        target_id = str(target_id) if isinstance(target_id, str | int) else ""
+        if not target_id.strip():
+            check.error("missing_key", f"{owner}target_id is missing")
+        elif target_id in seen:
+            check.error("duplicate_id", f"{owner}target_id {target_id!r} is taken already")
+        seen.add(target_id)
+        span = _span(row, task, owner, check)
+        order = number(row.get("order", place + 1))
+        if order is None:
+            check.error("bad_value", f"{owner}order must be a number, found {row['order']!r}")
+        reference = check.text(row, "reference", owner)
+        tools = _tools(row, owner, check) if task == "T1" else None
+        rubric = _rubric(row.get("rubric"), task, owner, check)
+        if task != "T1" and not reference.strip():
+            check.error("missing_key", f"{owner}reference is missing; the judge compares with it")
+        if span is not None and order is not None:
+            found.append(Target(target_id, order, reference, rubric, *span, tools))
+    # Ties keep the order of the file, because sorting is stable.
+    return tuple(sorted(found, key=lambda t: (t.start, t.order)))
+
+
+def _span(row: dict[str, Any], task: str, owner: str, check: _Check) -> tuple[float, float] | None:
+    interval = row.get("interval")
+    if interval is None:
+        if task == "T8-A":
+            check.error("missing_time", f"{owner}T8-A needs interval: [start, end] in seconds")
+            return None
+        at = check.time(row, "ref_time", owner)
+        return None if at is None else (at, at)
+    ends = [number(v) for v in interval] if isinstance(interval, list) else []
+    if len(ends) != 2 or ends[0] is None or ends[1] is None:
+        check.error("bad_time", f"{owner}interval {interval!r} must be two numbers of seconds")
+        return None
+    if ends[1] < ends[0]:
+        check.error("bad_time", f"{owner}interval {interval!r} ends before it starts")
+        return None
+    return ends[0], ends[1]
+
+
+def _tools(row: dict[str, Any], owner: str, check: _Check) -> tuple[str, ...]:
+    tools = row.get("tools")
+    if not isinstance(tools, list) or not all(isinstance(t, str) for t in tools):
+        check.error("missing_key", f"{owner}T1 needs tools: the list of tool names to be called")
+        return ()
+    if not any(t.strip() for t in tools):
+        check.warn("no_tools", f"{owner}tools is empty: a reply that calls no tool is right here")
+    return tuple(tools)
+
+
+def _rubric(value: Any, task: str, owner: str, check: _Check) -> str:
+    if task == "T1":
+        if value is not None and value != "tool_set":
+            check.warn("rubric_ignored", f"{owner}T1 compares tools; rubric {value!r} is not used")
+        return "tool_set"
+    if value is None:
+        return "assistance" if task.startswith("T8") else "event"
+    if value not in RUBRICS:
+        check.error(
+            "unknown_rubric",
+            f"{owner}rubric {value!r} is unknown; there are {', '.join(RUBRICS)}",
+        )
+    elif value == "tool_set":
+        check.error("unknown_rubric", f"{owner}rubric tool_set belongs to T1; name another")
+    return str(value)
+
+
+def _warn_of_empty_windows(
+    task: str,
+    targets: tuple[Target, ...],
+    request_time: float | None,
+    tolerance: float,
+    check: _Check,
+) -> None:
+    if task not in _ORDERED_WITH_REQUEST or request_time is None:
+        return
+    for target in targets:
+        _, high = target_windows(
+            np.array([TASKS.index(task)]),
+            np.array([target.start]),
+            np.array([target.end]),
+            np.array([request_time]),
+            tolerance,
+        )
+        if request_time > high[0]:
+            check.warn(
+                "window_before_request",
+                f"target {target.target_id!r}: its window ends at {high[0]:g} s, before the "
+                f"request at {request_time:g} s; nothing can match it",
+            )
+
+
+def unit_table(interactions: dict[str, Interaction]) -> pa.Table:
+    """Units: the targets of each interaction in target order, then the interaction itself."""
+    columns: dict[str, list[Any]] = {name: [] for name in UNIT_SCHEMA.names}
+    for sample in interactions.values():
+        shared = {
+            "sample_id": sample.interaction_id,
+            "video_id": sample.video_id,
+            "task": sample.task,
+            "sequence_length": len(sample.targets),
+            "request": sample.request,
+            "request_time": sample.request_time,
+            "clip_start": sample.clip_start,
+            "clip_end": sample.clip_end,
+            "language": sample.language,
+            "attributes": list(sample.attributes.items()),
+        }
+        rows: list[dict[str, Any]] = [
+            {
+                "unit_id": t.target_id,
+                "unit_kind": TARGET,
+                "position": k,
+                "target_order": t.order,
+                "rubric": t.rubric,
+                "reference": t.reference,
+                "tools": t.tools,
+                "ref_start": t.start,
+                "ref_end": t.end,
+            }
+            for k, t in enumerate(sample.targets, 1)
+        ]
+        rows.append({"unit_id": INTERACTION, "unit_kind": INTERACTION})
+        for row in rows:
+            row |= shared
+            for name, values in columns.items():
+                values.append(row.get(name))
+    return tables.make(UNIT_SCHEMA, columns)  # type: ignore[arg-type]
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
+
+
+def _kind(value: Any) -> str:
+    names = {dict: "an object", list: "a list", str: "text", type(None): "null", bool: "a boolean"}
+    return names.get(type(value), "a number")
