@@ -1,10 +1,8 @@
 """Cluster bootstrap: whole clusters are drawn with replacement, as many as there are.
 
-A resample is a row of counts, one per cluster, so all replicates of a sum are one matrix product
-(Omni-InteractScope, uncertainty). Products are exact: columns are first rounded to a grid on which
-every sum of a resample is representable, so neither the BLAS, its threads nor the chunking can
-change a bit of a result. The rounding moves a value by less than 2**-52 times the number of
-clusters, relative to the largest value of the column.
+All replicates of all sums are one product of a matrix of counts with the sums per cluster
+(Omni-InteractScope, uncertainty). The product is exact on a fine grid, so results are the same,
+byte for byte, whatever the threads and chunks (:mod:`omnijudge_kernels.resampling`).
 """
 
 from __future__ import annotations
@@ -16,21 +14,18 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from omnijudge.statistics.streams import stream_keys, stream_words
+from omnijudge_kernels.resampling import Array, Counts, bootstrap_counts_small
+from omnijudge_kernels.streams import stream_keys
 
-Array = npt.NDArray[np.float64]
-Counts = npt.NDArray[np.unsignedinteger]
-
-# Below this many draws the import of Numba costs more than it saves.
-_DRAWS_WORTH_NUMBA = 16_000_000
-_CHUNK_DRAWS = 1 << 20
-_CHUNK_REPLICATES = 2500
+# Below this many draws importing Numba and compiling cost more than they save.
+_DRAWS_WORTH_NUMBA = 32_000_000
 
 
 def cluster_counts(n_clusters: int, replicates: int, seed: int) -> npt.NDArray[np.uint8]:
     """How often each cluster is drawn in each replicate.
 
-    Each replicate has its own stream, so the result depends on the arguments only.
+    Each replicate has its own stream, so the result depends on the arguments only, and more
+    replicates only add rows.
 
     Args:
         n_clusters: number of clusters V, at least 1.
@@ -38,29 +33,17 @@ def cluster_counts(n_clusters: int, replicates: int, seed: int) -> npt.NDArray[n
         seed: any integer.
 
     Returns:
-        (B, V) counts; each row sums to V. A count above 255 would need the same cluster 256 times
-        in one resample (probability below 1e-500 for any V above 255).
+        (B, V) counts; each row sums to V.
     """
     if n_clusters < 1 or replicates < 0:
         raise ValueError(f"need at least one cluster, got {n_clusters} and {replicates} replicates")
-    if "numba" in sys.modules or replicates * n_clusters >= _DRAWS_WORTH_NUMBA:
-        from omnijudge_kernels.bootstrap import bootstrap_counts
+    keys = stream_keys(seed, 0, replicates)
+    compiled = "omnijudge_kernels.bootstrap" in sys.modules
+    if not compiled and replicates * n_clusters < _DRAWS_WORTH_NUMBA:
+        return bootstrap_counts_small(n_clusters, keys)
+    from omnijudge_kernels.bootstrap import bootstrap_counts
 
-        return bootstrap_counts(n_clusters, stream_keys(seed, 0, replicates))
-    counts = np.empty((replicates, n_clusters), np.uint8)
-    step = max(1, _CHUNK_DRAWS // n_clusters)
-    half = np.uint64(32)
-    size = np.uint64(n_clusters)
-    for first in range(0, replicates, step):
-        last = min(first + step, replicates)
-        words = stream_words(stream_keys(seed, first, last), (n_clusters + 1) // 2)
-        drawn = np.empty((last - first, 2 * words.shape[1]), np.int64)
-        drawn[:, 0::2] = ((words & np.uint64(0xFFFFFFFF)) * size) >> half
-        drawn[:, 1::2] = ((words >> half) * size) >> half
-        drawn += np.arange(last - first)[:, None] * n_clusters
-        flat = np.bincount(drawn[:, :n_clusters].ravel(), minlength=(last - first) * n_clusters)
-        counts[first:last] = flat.reshape(last - first, n_clusters)
-    return counts
+    return bootstrap_counts(n_clusters, keys)
 
 
 def counts_from_indices(resamples: Sequence[Sequence[int]], n_clusters: int) -> Counts:
@@ -70,66 +53,6 @@ def counts_from_indices(resamples: Sequence[Sequence[int]], n_clusters: int) -> 
         row += np.bincount(np.asarray(indices, np.int64), minlength=n_clusters)
     largest = int(counts.max(initial=0))
     return counts.astype(np.uint8 if largest < 256 else np.uint32)
-
-
-def exact_columns(columns: Array, most: int) -> Array:
-    """Columns rounded so that any sum of up to ``most`` of their values is exact in float64.
-
-    Args:
-        columns: (..., V) values, each row with its own grid.
-        most: number of values a sum may have.
-
-    Returns:
-        Array of the same shape; integers below 2**52 / most come back unchanged.
-    """
-    largest = np.abs(columns).max(axis=-1, keepdims=True, initial=0.0)
-    # frexp: largest < 2**exponent, so a sum stays below 2**(exponent + bits of most).
-    exponent = np.frexp(largest)[1] + int(most).bit_length()
-    places = np.minimum(52 - exponent, 1000)
-    return np.asarray(np.ldexp(np.rint(np.ldexp(columns, places)), -places))
-
-
-def replicate_sums(counts: Counts, sums: Array) -> Array:
-    """Sums of each replicate.
-
-    Args:
-        counts: (B, V) how often each cluster is drawn.
-        sums: (V, ...) sums per cluster.
-
-    Returns:
-        (..., B): replicates are the last, contiguous axis.
-    """
-    n_replicates, n_clusters = counts.shape
-    columns = np.ascontiguousarray(sums.reshape(n_clusters, -1).T)
-    most = int(counts.sum(axis=1, dtype=np.int64).max(initial=0)) if n_replicates else 0
-    columns = exact_columns(columns, max(most, 1))
-    # float32 has 24 bits: enough for counts of events, at half the price.
-    integers = (columns == np.rint(columns)).all(axis=1)
-    integers &= np.abs(columns).max(axis=1, initial=0.0) * most < 2**24
-    result = np.empty((columns.shape[0], n_replicates))
-    for rows, kind in ((integers, np.float32), (~integers, np.float64)):
-        if rows.any():
-            _multiply(columns[rows].astype(kind), counts, rows, result)
-    return result.reshape(*sums.shape[1:], n_replicates)
-
-
-def _multiply(
-    columns: npt.NDArray[np.floating],
-    counts: Counts,
-    rows: npt.NDArray[np.bool_],
-    result: Array,
-) -> None:
-    step = _CHUNK_REPLICATES
-    buffer = np.empty((min(step, counts.shape[0]), counts.shape[1]), columns.dtype)
-    for first in range(0, counts.shape[0], step):
-        block = counts[first : first + step]
-        weights = buffer[: len(block)]
-        np.copyto(weights, block, casting="unsafe")
-        product = columns @ weights.T
-        if rows.all():
-            result[:, first : first + step] = product
-        else:
-            result[rows, first : first + step] = product
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,55 +92,76 @@ def bca_interval(
     Args:
         replicates: (..., B) values of the statistic; NaN where it is undefined.
         value: (...) the statistic itself, computed from the same rounded columns.
-        leave_one_out: (..., V) the statistic without each cluster; NaN entries are left out.
+        leave_one_out: (..., V) the statistic without each cluster; NaN counts as no change.
         confidence: such as 0.95.
     """
-    return bca_from_acceleration(replicates, value, acceleration(leave_one_out), confidence)
+    centred = centred_jackknife(leave_one_out, value)
+    return bca_from_centred(replicates, value, centred, np.abs(value), confidence)
 
 
-def acceleration(leave_one_out: Array) -> Array:
-    """Acceleration from jackknife values (..., V); 0 where they do not vary."""
-    defined = np.isfinite(leave_one_out)
-    count = defined.sum(axis=-1)
-    total = np.where(defined, leave_one_out, 0.0).sum(axis=-1)
-    mean = np.divide(total, count, out=np.zeros_like(total), where=count > 0)
-    deviation = np.where(defined, mean[..., None] - leave_one_out, 0.0)
-    square = (deviation**2).sum(axis=-1)
-    cube = (deviation**3).sum(axis=-1)
-    # Values that differ by rounding only do not vary.
-    varies = square > (1e-14 * np.abs(mean)) ** 2 * np.maximum(count, 1)
-    return np.asarray(np.divide(cube, 6 * square**1.5, out=np.zeros_like(square), where=varies))
-
-
-def bca_from_acceleration(
-    replicates: Array, value: Array, accelerations: Array, confidence: float
+def bca_from_centred(
+    replicates: Array, value: Array, centred: Array, size: Array, confidence: float
 ) -> Interval:
-    """As `bca_interval`, with the acceleration given."""
-    from scipy.special import ndtr, ndtri
-
+    """`bca_interval` from centred jackknife values (..., V) of a statistic of some size."""
     ordered = np.sort(replicates, axis=-1)
     valid = _valid(ordered)
     point = np.asarray(value)[..., None]
-    below = (ordered < point).sum(axis=-1)
-    upto = (ordered <= point).sum(axis=-1)
-    share = (below + upto) / (2 * np.maximum(valid, 1))
-    # All replicates on one side would give an infinite correction: the interval would be a point.
-    edge = 1 / (valid + 1)
+    ties = (ordered < point).sum(axis=-1) + (ordered <= point).sum(axis=-1)
+    share = ties / (2 * np.maximum(valid, 1))
+    factor = acceleration((centred**2).sum(axis=-1), (centred**3).sum(axis=-1), size)
+    q_low, q_high = bca_probabilities(share, valid, factor, confidence)
+    return Interval(
+        order_statistic(ordered, valid, q_low),
+        order_statistic(ordered, valid, q_high),
+        replicates.shape[-1] - valid,
+    )
+
+
+def centred_jackknife(leave_one_out: Array, value: Array) -> Array:
+    """Mean of the jackknife values minus each, (..., V); NaN counts as the value itself."""
+    filled = np.where(np.isfinite(leave_one_out), leave_one_out, np.asarray(value)[..., None])
+    return np.asarray(filled.mean(axis=-1, keepdims=True) - filled)
+
+
+def acceleration(squares: Array, cubes: Array, size: Array) -> Array:
+    """Acceleration from sums of squares and cubes of centred jackknife values.
+
+    It is 0 where they vary by no more than the rounding of values of the given size.
+    """
+    varies = squares > (1e-13 * size) ** 2
+    return np.asarray(np.divide(cubes, 6 * squares**1.5, out=np.zeros_like(squares), where=varies))
+
+
+def bca_probabilities(
+    share: Array, valid: npt.NDArray[np.int64], acceleration: Array, confidence: float
+) -> tuple[Array, Array]:
+    """Which quantiles of the replicates are the ends of a BCa interval.
+
+    Args:
+        share: (...) share of replicates below the statistic, ties by half.
+        valid: (...) number of defined replicates.
+        acceleration: (...).
+        confidence: such as 0.95.
+    """
+    from scipy.special import ndtr, ndtri
+
+    # All replicates on one side would give an infinite correction and a point as the interval.
+    edge = 1 / (np.maximum(valid, 1) + 1)
     bias = ndtri(np.clip(share, edge, 1 - edge))
     tail = (1 - confidence) / 2
     ends = []
     for q in (tail, 1 - tail):
         shifted = bias + ndtri(q)
-        denominator = 1 - accelerations * shifted
+        denominator = 1 - acceleration * shifted
         # Beyond the pole of the transformation the end is the extreme replicate.
-        inside = bias + np.divide(
+        moved = np.divide(
             shifted,
             denominator,
             out=np.where(shifted > 0, np.inf, -np.inf),
             where=denominator > 0,
         )
-        ends.append(order_statistic(ordered, valid, ndtr(inside)))
-    return Interval(ends[0], ends[1], replicates.shape[-1] - valid)
+        ends.append(ndtr(bias + moved))
+    return ends[0], ends[1]
 
 
 def _valid(ordered: Array) -> npt.NDArray[np.int64]:

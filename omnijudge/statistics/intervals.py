@@ -10,26 +10,24 @@ import numpy as np
 import numpy.typing as npt
 
 from omnijudge.statistics.bootstrap import (
-    Counts,
     bca_interval,
     cluster_counts,
-    exact_columns,
     metric_replicates,
     percentile_interval,
-    replicate_sums,
 )
+from omnijudge.statistics.gpu import replicate_sums
 from omnijudge.statistics.jackknife import (
     Jackknife,
     careful_interval,
     evaluate,
     jackknife,
-    needed_columns,
     small_sample_warning,
+    smallest_part,
 )
 from omnijudge.statistics.metric import Metric, Sum
 from omnijudge.statistics.quantiles import quantile_replicates
+from omnijudge_kernels.resampling import Array, Counts, exact_columns
 
-Array = npt.NDArray[np.float64]
 IntervalMethod = Literal["percentile", "bca", "jackknife"]
 
 _CHUNK_BYTES = 256 << 20
@@ -184,17 +182,16 @@ def _metric_rows(
     else:
         found = percentile_interval(values, settings.confidence)
         low, high = found.low, found.high
+    parts = smallest_part(metric.function, own, metric.denominator)
     nonzero = (own[:, :, list(metric.numerator)] != 0).any(axis=-1).sum(axis=-1)
     rows = []
     for s in range(len(stack)):
         warning = None
         if np.isfinite(jack.value[s]):
-            needed = needed_columns(metric.function, own[s].sum(axis=0), metric.denominator)
-            parts = [int((own[s][:, k] > 0).sum()) for k in needed]
             warning = small_sample_warning(
                 int(jack.clusters[s]),
                 int(nonzero[s]),
-                min(parts) if len(parts) > 1 else None,
+                None if parts is None else int(parts[s]),
                 dropped[s] / max(values.shape[-1], 1),
             )
         ends = (low[s], high[s], careful[0][s], careful[1][s])

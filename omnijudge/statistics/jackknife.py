@@ -222,17 +222,32 @@ def logit_interval(
     return np.where(known, lower, np.nan), np.where(known, upper, np.nan)
 
 
-def needed_columns(function: Function, totals: Array, denominator: Sequence[int]) -> list[int]:
-    """Denominator columns without which the statistic is undefined (parts of an average)."""
-    needed: list[int] = []
-    if np.isnan(evaluate(function, totals)):
-        return needed
+def smallest_part(
+    function: Function, sums: Array, denominator: Sequence[int]
+) -> npt.NDArray[np.int64] | None:
+    """For an average over parts, clusters of the part that has fewest; None for anything else.
+
+    A denominator is one of several parts if the statistic is undefined without it.
+
+    Args:
+        function: maps (..., k) to (...).
+        sums: (S, V, k) sums per system and cluster.
+        denominator: columns of the denominators.
+
+    Returns:
+        (S,) numbers of clusters.
+    """
+    if len(denominator) < 2:
+        return None
+    totals = sums.sum(axis=-2)
+    defined = np.isfinite(evaluate(function, totals))
+    counts = []
     for column in denominator:
         without = totals.copy()
-        without[column] = 0.0
-        if np.isnan(evaluate(function, without)):
-            needed.append(column)
-    return needed
+        without[..., column] = 0.0
+        if (defined & np.isnan(evaluate(function, without))).any():
+            counts.append((sums[..., column] > 0).sum(axis=-1))
+    return np.min(counts, axis=0) if len(counts) > 1 else None
 
 
 def small_sample_warning(

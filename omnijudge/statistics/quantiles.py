@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from omnijudge.statistics.bootstrap import Counts
-
-Array = npt.NDArray[np.float64]
+from omnijudge_kernels.resampling import Array, Counts
 
 
 def quantile_replicates(

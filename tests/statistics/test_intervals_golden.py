@@ -11,14 +11,13 @@ import numpy as np
 import pytest
 
 from omnijudge.statistics.bootstrap import (
-    Array,
     counts_from_indices,
     metric_replicates,
     percentile_interval,
-    replicate_sums,
 )
 from omnijudge.statistics.intervals import IntervalSettings, metric_intervals
 from omnijudge.statistics.metric import Metric, Sum
+from omnijudge_kernels.resampling import Array, replicate_sums
 
 CASES: dict[str, Any] = json.loads(
     (

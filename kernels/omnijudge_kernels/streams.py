@@ -1,8 +1,7 @@
 """Random numbers that depend on a seed and a position only, never on threads or chunks.
 
-Word j of stream b is the SplitMix64 output ``mix(key(seed, b) + (j + 1) * GOLDEN)``, so any part of
-any stream can be made on its own. The loops in ``omnijudge_kernels.bootstrap`` compute the same
-integers; this module is the plain NumPy form, which small inputs use.
+Word j of the stream with key k is the SplitMix64 output ``mix(k + (j + 1) * GOLDEN)``, so any part
+of any stream can be made on its own. Plain NumPy; the compiled loops compute the same integers.
 """
 
 from __future__ import annotations
@@ -13,14 +12,14 @@ import numpy.typing as npt
 Words = npt.NDArray[np.uint64]
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_MULTIPLY_1 = np.uint64(0xBF58476D1CE4E5B9)
-_MULTIPLY_2 = np.uint64(0x94D049BB133111EB)
+MULTIPLY_1 = np.uint64(0xBF58476D1CE4E5B9)
+MULTIPLY_2 = np.uint64(0x94D049BB133111EB)
 
 
 def mix(words: Words) -> Words:
     """Finaliser of SplitMix64 (Steele, Lea, Flood 2014); uint64 arithmetic wraps."""
-    words = (words ^ (words >> np.uint64(30))) * _MULTIPLY_1
-    words = (words ^ (words >> np.uint64(27))) * _MULTIPLY_2
+    words = (words ^ (words >> np.uint64(30))) * MULTIPLY_1
+    words = (words ^ (words >> np.uint64(27))) * MULTIPLY_2
     return words ^ (words >> np.uint64(31))
 
 
