@@ -98,7 +98,7 @@ def mcnemar_exact(only_first: int, only_second: int) -> float:
     if n == 0:
         return 1.0
     tail = sum(comb(n, i) for i in range(min(only_first, only_second) + 1))
-    return min(1.0, 2 * tail / 2**n)
+    return float(min(1.0, 2 * tail / 2**n))
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,8 @@ def per_minute(sums: Array) -> Array:
 def mean_of_percentages(sums: Array) -> Array:
     """Plain mean of the unrounded percentages of pairs of sums; undefined if one of them is."""
     pairs = sums.reshape(*sums.shape[:-1], sums.shape[-1] // 2, 2)
-    return percentage(pairs).sum(axis=-1) / pairs.shape[-2]
+    mean: Array = percentage(pairs).sum(axis=-1) / pairs.shape[-2]
+    return mean
 
 
 def amount(sums: Array) -> Array:
