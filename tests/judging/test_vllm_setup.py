@@ -17,8 +17,18 @@ from omnijudge.judging.engines.seeds import request_seed
 from omnijudge.judging.types import Request
 
 KNOWN = dict.fromkeys(
-    "seed enable_prefix_caching disable_log_stats performance_mode enforce_eager max_model_len "
-    "dtype revision tokenizer_revision structured_outputs_config".split()
+    [
+        "disable_log_stats",
+        "dtype",
+        "enable_prefix_caching",
+        "enforce_eager",
+        "max_model_len",
+        "performance_mode",
+        "revision",
+        "seed",
+        "structured_outputs_config",
+        "tokenizer_revision",
+    ]
 )
 MODEL = Model("/models/judge", "/models/judge")
 
