@@ -349,7 +349,7 @@ def build_config(values: dict[str, Any], base: Path, source: str) -> RunConfig:
         values["systems"] = _expand_systems(values.get("systems"), base, source)
         config = RunConfig.model_validate(values)
     except ValidationError as e:
-        lines = [_explain(err, source) for err in e.errors(include_url=False)]
+        lines = [explain(err, source) for err in e.errors(include_url=False)]
         raise ConfigError("\n".join(dict.fromkeys(lines))) from None
     return _resolve_paths(config, base)
 
@@ -469,11 +469,19 @@ class _Systems:
     """Stands for the free-named level of ``systems`` in a key path."""
 
 
-def _explain(err: Any, source: str) -> str:
+def explain(err: Any, source: str, known: Sequence[str] | None = None) -> str:
+    """One validation error as a sentence with its key, and the nearest known key.
+
+    Args:
+        err: entry of pydantic's ``errors()``.
+        source: file or key the values stand in.
+        known: keys known at that place, if they are not those of a run configuration.
+    """
     loc = [x for x in err["loc"] if x not in _TAGS and x != "literal['off']"]
     where = ".".join(str(x) for x in loc) or "the file"
     if err["type"] == "extra_forbidden":
-        near = difflib.get_close_matches(str(loc[-1]), _known_keys(err["loc"][:-1]), n=1)
+        keys = list(known) if known is not None else _known_keys(err["loc"][:-1])
+        near = difflib.get_close_matches(str(loc[-1]), keys, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         return f"{source}: {where}: unknown key{hint}"
     if err["type"] == "missing":

@@ -25,9 +25,7 @@ def col(name: str, kind: pa.DataType, meaning: str) -> pa.Field:
 
 def extend(base: pa.Schema, columns: Iterable[pa.Field] = ()) -> pa.Schema:
     """The base schema followed by a benchmark's own columns, with the schema version."""
-    return pa.schema(
-        [*base, *columns], metadata={"omnijudge.schema_version": SCHEMA_VERSION}
-    )
+    return pa.schema([*base, *columns], metadata={"omnijudge.schema_version": SCHEMA_VERSION})
 
 
 SYSTEM = col("system", STRING, "Name of the system under test.")

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from omnijudge.values import has_cjk
+
 if TYPE_CHECKING:
     from omnijudge.benchmarks.base import Prompt
     from omnijudge.config import JudgeConfig
@@ -31,7 +33,6 @@ class Question:
     """A rendered question."""
 
     fingerprint: bytes
-    prompt_id: str
     messages: list[Message]
 
 
@@ -48,6 +49,8 @@ class Asker:
     ) -> None:
         self.judge = judge
         self.pack = pack
+        self.identity = identity
+        self.options = options
         self.rationale = judge.rationale != "none"
         thinking = judge.thinking if isinstance(judge.thinking, str) else judge.thinking.budget
         fixed = hashlib.blake2b(digest_size=16)
@@ -76,36 +79,36 @@ class Asker:
         messages = self.pack.render(prompt, self.rationale, self.judge.language)
         hasher = self._started[prompt.stage].copy()
         hasher.update(orjson.dumps(messages))
-        language = self.pack.language(self.judge.language or prompt.language)
-        return Question(hasher.digest(), self.pack.prompt_id(prompt.stage, language), messages)
+        return Question(hasher.digest(), messages)
 
-    def request(
-        self, prompt: Prompt, question: Question, attempt: int = 1, repeat: int = 0
-    ) -> Request:
-        """The request for an engine; attempts above 1 end with the corrective turn."""
+    def prompt_id(self, prompt: Prompt) -> str:
+        """Names the pack, its version, the stage and the language of a prompt."""
+        return self.pack.prompt_id(prompt.stage, self._language(prompt))
+
+    def _language(self, prompt: Prompt) -> str:
+        return self.pack.language(self.judge.language or prompt.language)
+
+    def request(self, prompt: Prompt, question: Question, repeat: int = 0) -> Request:
+        """The request of attempt 1 for an engine."""
         from omnijudge.judging.types import Request
 
-        messages = question.messages
-        if attempt > 1:
-            language = self.pack.language(self.judge.language or prompt.language)
-            messages = corrected(messages, language)
         return Request(
             fingerprint=question.fingerprint,
-            attempt=attempt,
+            attempt=1,
             repeat=repeat,
             stage=prompt.stage,
-            messages=messages,
+            messages=question.messages,
             schema=self._schemas[prompt.stage],
             variables=prompt.variables,
         )
 
 
-def corrected(messages: list[Message], language: str) -> list[Message]:
+def corrected(messages: list[Message]) -> list[Message]:
     """The messages of attempt 2 and later: the correction closes the user's turn.
 
     A message of its own would be a second user turn in a row, which many chat templates refuse.
     """
-    text = CORRECTION.get(language, CORRECTION["en"])
+    text = CORRECTION["zh" if has_cjk(str(messages[0]["content"])) else "en"]
     last = messages[-1]
     content = last["content"]
     if isinstance(content, list):

@@ -1,0 +1,106 @@
+"""The library: everything the command line does is one call of this."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from omnijudge.errors import DataError
+from omnijudge.partitions import read_table
+from omnijudge.run_directory import RunDirectory
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from omnijudge.config import RunConfig
+    from omnijudge.pipeline import Outcome, RunFlags
+
+
+class Run:
+    """A run on disk.
+
+    Tables are ``pyarrow.Table``; their columns are described in ``omnijudge.tables``.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], outcome: Outcome | None = None) -> None:
+        self.path = Path(path)
+        self.outcome = outcome
+        self._directory = RunDirectory(path)
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """``run.json``.
+
+        Raises:
+            DataError: there is no run here.
+        """
+        found = self._directory.manifest()
+        if found is None:
+            raise DataError(f"{self.path}: there is no run here (no run.json); check the path")
+        return found
+
+    def table(self, name: str) -> pa.Table:
+        """A table of the run by its name.
+
+        Raises:
+            DataError: it is missing or damaged.
+        """
+        return read_table(self._directory.table(name))
+
+    @property
+    def metrics(self) -> pa.Table:
+        """The metrics with their intervals."""
+        return self.table("metrics")
+
+    @property
+    def units(self) -> pa.Table:
+        """The units."""
+        return self.table("units")
+
+    @property
+    def judgements(self) -> pa.Table:
+        """Every attempt of every question."""
+        return self.table("judgements")
+
+    @property
+    def scores(self) -> pa.Table:
+        """The score rows."""
+        return self.table("scores")
+
+
+def run(
+    config: RunConfig | str | os.PathLike[str],
+    overrides: Sequence[str] = (),
+    flags: RunFlags | None = None,
+) -> Run:
+    """Runs a configuration (a file, or one made in Python) and opens the result.
+
+    Args:
+        config: configuration or path of its file.
+        overrides: ``key.path=value`` as behind ``-o``.
+        flags: limits of the command line; quiet by default.
+
+    Raises:
+        OmnijudgeError: it could not run.
+    """
+    from omnijudge.config import RunConfig, load_config
+    from omnijudge.pipeline import RunFlags
+    from omnijudge.pipeline import run as run_pipeline
+
+    if not isinstance(config, RunConfig):
+        config = load_config(config, overrides)
+    outcome = run_pipeline(config, flags or RunFlags(quiet=True))
+    return Run(outcome.output or config.output, outcome)
+
+
+def open_run(path: str | os.PathLike[str]) -> Run:
+    """Opens a run on disk.
+
+    Raises:
+        DataError: there is none.
+    """
+    found = Run(path)
+    _ = found.manifest
+    return found

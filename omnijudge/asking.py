@@ -1,0 +1,286 @@
+"""The ask step: which questions a run has, in rounds, and which of them are still open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from omnijudge import tables
+from omnijudge.benchmarks.base import Benchmark, Partition, Prompt
+from omnijudge.judging.question import Asker
+from omnijudge.judging.verdicts import (
+    Answers,
+    Outcome,
+    combine,
+    outcomes,
+    verdict_table,
+)
+
+if TYPE_CHECKING:
+    from omnijudge.config import JudgeConfig
+    from omnijudge.judging.replay import Key
+    from omnijudge.judging.types import Request
+    from omnijudge.partitions import Plan
+
+Rows = np.ndarray[Any, np.dtype[np.int64]]
+
+
+@dataclass
+class JudgeSeat:
+    """One judge of a run with what it needs to be asked.
+
+    Attributes:
+        judge: its configuration.
+        asker: renders and fingerprints its questions.
+        source: where its answers are.
+        mode: how its answers are read, ``strict`` or ``published``.
+        most: attempts per question.
+    """
+
+    judge: JudgeConfig
+    asker: Asker
+    source: Answers
+    mode: str
+    most: int
+
+
+@dataclass
+class Asked:
+    """The questions of one partition so far, in order of their stage rows per round.
+
+    Attributes:
+        rows: rows of the stage table.
+        prints: per judge the fingerprints of these rows, 16 bytes each, joined.
+    """
+
+    rows: list[int] = field(default_factory=list)
+    prints: list[bytearray] = field(default_factory=list)
+
+    def fingerprints(self, seat: int) -> list[bytes]:
+        """Fingerprints of one judge's questions, aligned with ``rows``."""
+        joined = self.prints[seat]
+        return [bytes(joined[i : i + 16]) for i in range(0, len(joined), 16)]
+
+
+class Asking:
+    """All questions of a run: found in rounds, rendered again when they are asked."""
+
+    def __init__(
+        self,
+        benchmark: Benchmark,
+        options: Any,
+        plan: Plan,
+        seats: list[JudgeSeat],
+        combine_how: str,
+        load: Callable[[int, int], Partition],
+    ) -> None:
+        """``load(block, system)`` gives a matched partition."""
+        self.benchmark = benchmark
+        self.options = options
+        self.plan = plan
+        self.seats = seats
+        self.how = combine_how
+        self.load = load
+        self.asked = [Asked(prints=[bytearray() for _ in seats]) for _ in range(len(plan))]
+
+    def find(self) -> int:
+        """One round over all partitions; returns how many new questions (rows) it found."""
+        return sum(
+            self.find_in(b, s)
+            for b in range(len(self.plan.blocks))
+            for s in range(len(self.plan.systems))
+        )
+
+    def find_in(self, block: int, system: int) -> int:
+        """The same for one partition."""
+        asked = self.asked[self.plan.position(block, system)]
+        part = self.load(block, system)
+        if asked.rows:
+            part = self.with_verdicts(part, block, system)
+        rows = self.benchmark.pending(part, self.options)
+        # A question that is known already and has no verdict yet is no new question.
+        known = set(asked.rows)
+        new = np.array([r for r in rows.tolist() if r not in known], np.int64)
+        prompts = self.benchmark.prompts(part, new, self.options)
+        asked.rows.extend(new.tolist())
+        for number, seat in enumerate(self.seats):
+            for prompt in prompts:
+                asked.prints[number] += seat.asker.question(prompt).fingerprint
+        return len(new)
+
+    def results(self, part: Partition, block: int, system: int) -> list[list[Outcome]]:
+        """Per question its outcomes: judges outside, repeats inside, aligned with the rows."""
+        asked = self.asked[self.plan.position(block, system)]
+        rows = np.array(asked.rows, np.int64)
+        prompts = self.benchmark.prompts(part, rows, self.options)
+        keys = stage_keys(part, rows)
+        columns = []
+        for number, seat in enumerate(self.seats):
+            prints = asked.fingerprints(number)
+            for repeat in range(seat.judge.repeats):
+                columns.append(
+                    outcomes(
+                        self.benchmark, seat.source, seat.mode, seat.most,
+                        keys, prints, prompts, repeat,
+                    )
+                )  # fmt: skip
+        return [list(question) for question in zip(*columns, strict=True)]
+
+    def with_verdicts(
+        self, part: Partition, block: int, system: int, results: list[list[Outcome]] | None = None
+    ) -> Partition:
+        """The partition with the verdicts its questions have come to so far."""
+        asked = self.asked[self.plan.position(block, system)]
+        if results is None:
+            results = self.results(part, block, system)
+        verdicts = []
+        for panel in results:
+            status, fields, _ = combine(panel, self.how)
+            verdicts.append((status, fields))
+        table = verdict_table(
+            part.stages.num_rows, asked.rows, verdicts, self.benchmark.answer_schema
+        )
+        return replace(part, verdicts=table)
+
+    def open_questions(self, seat_number: int) -> Iterator[tuple[str, Request]]:
+        """(sample, request) of every question of a judge that needs asking.
+
+        Blocks in the seeded order; inside by sample, unit, stage, item, system, so that all
+        systems' questions about one unit stand together. Each fingerprint once.
+        """
+        seen: set[bytes] = set()
+        for block, ids in enumerate(self.plan.blocks):
+            entries: list[tuple[tuple[Any, ...], str, Prompt, bytes]] = []
+            for system in range(len(self.plan.systems)):
+                entries += self._open_in(seat_number, block, system)
+            entries.sort(key=lambda e: e[0])
+            seat = self.seats[seat_number]
+            for order, _, prompt, fingerprint in entries:
+                if fingerprint in seen:
+                    continue
+                seen.add(fingerprint)
+                question = seat.asker.question(prompt)
+                for repeat in range(seat.judge.repeats):
+                    yield ids[order[0]], seat.asker.request(prompt, question, repeat)
+
+    def _open_in(
+        self, seat_number: int, block: int, system: int
+    ) -> list[tuple[tuple[Any, ...], str, Prompt, bytes]]:
+        asked = self.asked[self.plan.position(block, system)]
+        if not asked.rows:
+            return []
+        part = self.load(block, system)
+        seat = self.seats[seat_number]
+        rows = np.array(asked.rows, np.int64)
+        prompts = self.benchmark.prompts(part, rows, self.options)
+        prints = asked.fingerprints(seat_number)
+        keys = stage_keys(part, rows)
+        wanted: set[int] = set()
+        for repeat in range(seat.judge.repeats):
+            found = outcomes(
+                self.benchmark, seat.source, seat.mode, seat.most, keys, prints, prompts, repeat
+            )
+            wanted |= {i for i, o in enumerate(found) if o.status in (None, "error")}
+        if not wanted:
+            return []
+        sample_at = {s: i for i, s in enumerate(self.plan.blocks[block])}
+        unit_at = {
+            key: i
+            for i, key in enumerate(
+                zip(
+                    part.units["sample_id"].to_pylist(),
+                    part.units["unit_id"].to_pylist(),
+                    strict=True,
+                )
+            )
+        }
+        stage_at = {s: i for i, s in enumerate(self.benchmark.stages)}
+        entries = []
+        for i in sorted(wanted):
+            _, sample, unit, item, stage = keys[i]
+            order = (
+                sample_at[sample], unit_at[sample, unit], stage_at[stage], item or "", system,
+            )  # fmt: skip
+            entries.append((order, sample, prompts[i], prints[i]))
+        return entries
+
+    def parse(self, seat_number: int) -> Callable[[Request, Any], Any]:
+        """How the judge loop reads a reply."""
+        from omnijudge.judging.verdicts import read_reply
+
+        seat = self.seats[seat_number]
+
+        def read(request: Request, reply: Any) -> Any:
+            prompt = Prompt(request.stage, "", request.variables)
+            return read_reply(self.benchmark, seat.mode, request.stage, reply, prompt)
+
+        return read
+
+
+def stage_keys(part: Partition, rows: Rows) -> list[Key]:
+    """Keys of stage rows."""
+    taken = part.stages.select(["sample_id", "unit_id", "item", "stage"]).take(pa.array(rows))
+    columns = [taken[n].to_pylist() for n in taken.column_names]
+    return [(part.system, *key) for key in zip(*columns, strict=True)]
+
+
+def question_table(asking: Asking, part: Partition, block: int, system: int) -> pa.Table:
+    """The questions of a partition, in stage order, judges inside."""
+    asked = asking.asked[asking.plan.position(block, system)]
+    rows = np.array(asked.rows, np.int64)
+    prompts = asking.benchmark.prompts(part, rows, asking.options)
+    order = np.argsort(rows, kind="stable").tolist()
+    keys = stage_keys(part, rows)
+    columns: dict[str, list[Any]] = {n: [] for n in tables.QUESTIONS.names}
+    prints = [asked.fingerprints(n) for n in range(len(asking.seats))]
+    for i in order:
+        for number, seat in enumerate(asking.seats):
+            for name, value in zip(KEY_NAMES, keys[i], strict=True):
+                columns[name].append(value)
+            columns["judge"].append(seat.judge.name)
+            columns["prompt_id"].append(seat.asker.prompt_id(prompts[i]))
+            columns["fingerprint"].append(prints[number][i].hex())
+    return tables.make(tables.QUESTIONS, dict(columns))
+
+
+KEY_NAMES = ("system", "sample_id", "unit_id", "item", "stage")
+
+
+def judgement_table(
+    asking: Asking, part: Partition, block: int, system: int, results: list[list[Outcome]]
+) -> pa.Table:
+    """Every attempt of every question of a partition, in stage order."""
+    asked = asking.asked[asking.plan.position(block, system)]
+    rows = np.array(asked.rows, np.int64)
+    keys = stage_keys(part, rows)
+    schema = tables.extend(tables.JUDGEMENTS, asking.benchmark.answer_schema)
+    fields = asking.benchmark.answer_schema.names
+    columns: dict[str, list[Any]] = {n: [] for n in schema.names}
+    prints = [asked.fingerprints(n) for n in range(len(asking.seats))]
+    seats = [(n, r) for n, s in enumerate(asking.seats) for r in range(s.judge.repeats)]
+    for i in np.argsort(rows, kind="stable").tolist():
+        for (number, repeat), outcome in zip(seats, results[i], strict=True):
+            for attempt in outcome.attempts:
+                reply, answer = attempt.reply, attempt.answer
+                values = dict(zip(KEY_NAMES, keys[i], strict=True))
+                values |= {n: answer.fields.get(n) for n in fields}
+                values |= {
+                    "judge": asking.seats[number].judge.name,
+                    "attempt": attempt.number,
+                    "repeat": repeat,
+                    "fingerprint": prints[number][i].hex(),
+                    "status": answer.status,
+                    "reason": answer.reason,
+                    "raw": reply.raw,
+                    "model": reply.model or None,
+                    "prompt_tokens": reply.prompt_tokens,
+                    "cached_tokens": reply.cached_tokens,
+                    "output_tokens": reply.output_tokens,
+                }
+                for name in schema.names:
+                    columns[name].append(values[name])
+    return tables.make(schema, dict(columns))

