@@ -35,6 +35,7 @@ class GuardedEngine:
         self._engine: Engine = factory()
         self._failures = 0
         self._in_vain = 0
+        self._broken: ResourceError | None = None
         self._counters = {"engines_reopened": 0.0, "questions_quarantined": 0.0}
         self._counters["batches_split"] = 0.0
         self._closed_engines: dict[str, float] = {}
@@ -43,9 +44,20 @@ class GuardedEngine:
         """As many replies as requests, in the same order.
 
         Raises:
-            ResourceError: the engine cannot be brought to answer anything any more.
+            ResourceError: the engine could not be brought to answer anything any more when the
+                last batch was asked.
         """
+        if self._broken is not None:
+            raise self._broken
         replies: list[Reply | None] = [None] * len(batch)
+        try:
+            self._fill(replies, batch)
+        except ResourceError as e:
+            # What was answered before is kept; the next call raises.
+            self._broken = e
+        return [r if r is not None else Reply(None, error=str(self._broken)) for r in replies]
+
+    def _fill(self, replies: list[Reply | None], batch: Sequence[Request]) -> None:
         todo = deque([range(len(batch))] if batch else [])
         retried: set[int] = set()
         while todo:
@@ -68,7 +80,6 @@ class GuardedEngine:
             else:
                 for i, reply in zip(part, some, strict=True):
                     replies[i] = reply
-        return [r for r in replies if r is not None]
 
     def counters(self) -> dict[str, float]:
         """The engine's counters, those of engines closed since included, and our own."""
@@ -87,7 +98,8 @@ class GuardedEngine:
                 f"the engine gave {len(answers)} replies for {len(requests)} questions"
             )
         self._failures = self._in_vain = 0
-        return list(answers)
+        none = "the engine gave nothing for this question"
+        return [Reply(None, error=none) if a is None else a for a in answers]
 
     def _failed(self, error: Exception) -> bool:
         """Counts a failure; True if the engine was opened anew because of it."""
