@@ -1,0 +1,167 @@
+"""What a judge gets to see, hear and read of a clip (Omni-DuplexEval rule 7).
+
+The kind of evidence is chosen once per run, because scores from different kinds cannot be
+compared. A sample that lacks what the run's kind needs is not asked about: its score is missing,
+never zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from omnijudge.benchmarks.omni_duplexeval.windows import frame_times, thin_out
+
+if TYPE_CHECKING:
+    from omnijudge.benchmarks.omni_duplexeval.options import Options
+    from omnijudge.config import JudgeConfig
+
+SEEN = ("frames", "frames+audio", "video")
+"""Kinds that need the clip itself."""
+TEXT_STAGES = ("relevance", "event", "full")
+USABLE = ("ok", "truncated")
+"""States of a clip that can be decoded, at least in part."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunEvidence:
+    """The kinds of evidence of a run.
+
+    Attributes:
+        content: for the content score: ``video``, ``frames``, ``frames+audio``, ``captions``,
+            ``references`` or ``unknown`` (replayed answers).
+        windows: likewise for windows; None where the judge could only read references, which
+            carry no times.
+        because: why, in words.
+    """
+
+    content: str
+    windows: str | None
+    because: str
+
+
+def run_evidence(
+    options: Options, judges: Sequence[JudgeConfig], any_captions: bool
+) -> RunEvidence:
+    """Chooses the kind for a run: as configured, or by what every judge of it can take in."""
+    engines = {j.engine for j in judges}
+    if engines == {"replay"}:
+        return _both("unknown", "the answers are replayed")
+    if options.evidence != "auto":
+        return _both(options.evidence, f"scoring.evidence is {options.evidence}")
+    if all(_takes(j, "image") for j in judges):
+        if all(_takes(j, "audio") for j in judges) and not options.published:
+            return _both("frames+audio", "the judge takes images and audio")
+        return _both("frames", "the judge takes images")
+    smoke = engines == {"lexical"}
+    who = "the smoke judge reads" if smoke else "the judge is taken to read"
+    if any_captions:
+        return _both("captions", f"{who} text only and there are captions")
+    because = f"{who} text only and there are no captions"
+    return RunEvidence("references", "references" if smoke else None, because)
+
+
+def _both(kind: str, because: str) -> RunEvidence:
+    return RunEvidence(kind, kind, because)
+
+
+def _takes(judge: JudgeConfig, modality: str) -> bool:
+    """Whether the judge's engine options say how many images or sounds a question may hold."""
+    limits = judge.engine_options.get("limit_mm_per_prompt")
+    limit = limits.get(modality) if isinstance(limits, Mapping) else None
+    count = limit.get("count") if isinstance(limit, Mapping) else limit
+    return isinstance(count, int) and count > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Evidence of one question. ``kind`` None: it cannot be asked, ``note`` says why."""
+
+    kind: str | None
+    frames: int | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Clip:
+    """What is known of a sample's clip before anything is decoded.
+
+    Attributes:
+        state: state of the clip (see ``omnijudge.media``); None if it was not looked at.
+        readable: how far it can be read, in seconds.
+        has_audio: it has a sound track.
+        has_captions: the sample has captions.
+        has_references: the sample has reference descriptions.
+        windows: kind of evidence the run uses for windows.
+        content: kind of evidence the run uses for the content score.
+    """
+
+    state: str | None
+    readable: float | None
+    has_audio: bool
+    has_captions: bool
+    has_references: bool
+    windows: str | None
+    content: str | None
+
+
+def plan(stage: str, clip: Clip, start: float, end: float, options: Options) -> Plan:
+    """Evidence of a question about ``[start, end]`` of a clip (content: the whole clip)."""
+    if stage in TEXT_STAGES:
+        return Plan("text", 0)
+    kind = clip.content if stage == "content" else clip.windows
+    if kind is None:
+        return Plan(None, None, "references_carry_no_times")
+    if kind == "unknown":
+        return Plan("unknown")
+    if kind == "captions":
+        return Plan("captions", 0) if clip.has_captions else Plan(None, None, "no_captions")
+    if kind == "references":
+        return Plan("references", 0) if clip.has_references else Plan(None, None, "no_references")
+    return _plan_media(stage, kind, clip, start, end, options)
+
+
+def _plan_media(
+    stage: str, kind: str, clip: Clip, start: float, end: float, options: Options
+) -> Plan:
+    if clip.state not in USABLE:
+        return Plan(None, None, f"media_{clip.state or 'missing'}")
+    if clip.readable is not None and end > clip.readable + 0.5:
+        return Plan(None, None, "beyond_readable_media")
+    if kind == "video" and stage == "content":
+        return Plan("video")
+    wanted = frame_times(start, end, options.fps)
+    shown = min(len(wanted), options.max_frames)
+    note = f"{shown} of {len(wanted)} frames" if shown < len(wanted) else None
+    if kind == "frames" or stage == "temporal":
+        return Plan("frames", shown, note)
+    if not clip.has_audio:
+        return Plan("frames", shown, note or "no_audio")
+    return Plan("frames+audio", shown, note)
+
+
+def shown_times(start: float, end: float, options: Options) -> list[float]:
+    """Times of the frames that a question shows."""
+    return thin_out(frame_times(start, end, options.fps), options.max_frames)
+
+
+def media_parts(
+    source: str, plan_kind: str, start: float, end: float, options: Options
+) -> list[dict[str, Any]]:
+    """Message parts with the pictures and sounds of ``[start, end]``; none for text evidence.
+
+    Raises:
+        omnijudge.media.MediaError: the clip cannot be decoded there.
+    """
+    if plan_kind not in SEEN:
+        return []
+    from omnijudge.media import audio_part, clip_frames, image_part, video_part, window_wav
+
+    if plan_kind == "video":
+        return [video_part(source)]
+    frames = clip_frames(source, shown_times(start, end, options), side=options.frame_side)
+    parts = [image_part(jpeg) for jpeg in frames]
+    if plan_kind == "frames+audio":
+        parts.append(audio_part(window_wav(source, start, end)))
+    return parts

@@ -1,0 +1,103 @@
+"""Where a clip's bytes are: a file, or a cell of a Parquet table.
+
+A clip inside a table is written ``FILE.parquet::ROW``, with the row counted from 0.
+"""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from omnijudge.errors import DataError, ResourceError
+
+SEPARATOR = "::"
+
+
+class MediaError(DataError):
+    """A clip, or the wanted part of it, cannot be decoded."""
+
+
+def libraries() -> tuple[Any, Any]:
+    """PyAV and Pillow's image module.
+
+    Raises:
+        ResourceError: they are not installed.
+    """
+    try:
+        import av
+        from PIL import Image
+    except ImportError as e:
+        raise ResourceError(
+            f"showing clips to a judge needs PyAV and Pillow ({e}); "
+            "install them with: pip install 'omnijudge[media]'"
+        ) from e
+    return av, Image
+
+
+def split_source(source: str) -> tuple[Path, int | None]:
+    """File and row of a source; row None for a plain file."""
+    name, separator, row = source.rpartition(SEPARATOR)
+    if separator and row.isdigit():
+        return Path(name), int(row)
+    return Path(source), None
+
+
+def file_key(source: str) -> tuple[str, int, int]:
+    """Source with modification time and size of its file: changes when the file does.
+
+    Raises:
+        MediaError: the file is not there.
+    """
+    path, _ = split_source(source)
+    try:
+        stat = path.stat()
+    except OSError as e:
+        raise MediaError(f"{path}: cannot be read ({e.strerror}); check the path") from e
+    return source, stat.st_mtime_ns, stat.st_size
+
+
+def open_source(source: str) -> str | BinaryIO:
+    """What PyAV can open: a path, or the bytes of a cell.
+
+    Raises:
+        MediaError: the table or its row is not there.
+    """
+    path, row = split_source(source)
+    return str(path) if row is None else io.BytesIO(_cell(path, row))
+
+
+def read_source(source: str) -> bytes:
+    """All bytes of a clip.
+
+    Raises:
+        MediaError: it cannot be read.
+    """
+    path, row = split_source(source)
+    if row is not None:
+        return _cell(path, row)
+    try:
+        return path.read_bytes()
+    except OSError as e:
+        raise MediaError(f"{path}: cannot be read ({e.strerror}); check the path") from e
+
+
+def _cell(path: Path, row: int) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.ParquetFile(path)
+        start = 0
+        for group in range(table.num_row_groups):
+            length = table.metadata.row_group(group).num_rows
+            if row < start + length:
+                column = table.read_row_group(group, columns=["video.bytes"])["video"]
+                cell = column[row - start].as_py()
+                if cell and cell.get("bytes"):
+                    return bytes(cell["bytes"])
+                break
+            start += length
+    except (pa.ArrowInvalid, OSError) as e:
+        raise MediaError(f"{path}: cannot be read ({e})") from e
+    raise MediaError(f"{path}: row {row} holds no clip")
