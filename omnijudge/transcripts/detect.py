@@ -266,7 +266,7 @@ def _text_and_start(value: list[Any], lead: Object, options: ReadOptions) -> str
 
 def is_one_word(text: str) -> bool:
     """Whether a text is one word: no inner blank; with CJK at most four characters."""
-    return not any(map(str.isspace, text)) and (len(text) <= 4 or not has_cjk(text))
+    return len(text.split(None, 1)) == 1 and (len(text.strip()) <= 4 or not has_cjk(text))
 
 
 def _could_be_sentences(root: Object, first: Any) -> bool:

@@ -87,9 +87,9 @@ def read_options(
         speakers = None
     else:
         speakers = frozenset((speaker,)) if isinstance(speaker, str) else frozenset(speaker)
-    return ReadOptions(
-        canonical_format(format), benchmark, profile, time_unit, time_offset, speakers, duration
-    )
+    if format not in FORMATS:
+        format = canonical_format(format)
+    return ReadOptions(format, benchmark, profile, time_unit, time_offset, speakers, duration)
 
 
 def canonical_format(name: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from math import inf
 from statistics import median
 
 from omnijudge.transcripts.detect import is_one_word
@@ -35,18 +35,18 @@ def check_times(
     """
     if not chunks:
         return
-    mixed = False
+    mixed = None
     if format_name not in FIXED_UNIT_FORMATS:
-        detail = _mixed_units(chunks, options.duration)
-        mixed = detail is not None
-        if detail is not None:
+        mixed = _mixed_units(chunks, options.duration)
+        if mixed is not None:
+            place, detail = mixed
             if format_name not in NATIVE_FORMATS:
-                raise Refusal("mixed_units", f"{detail[1]}; correct the file", detail[0])
-            findings.add("mixed_units", place=detail[0], detail=detail[1])
+                raise Refusal("mixed_units", f"{detail}; correct the file", place)
+            findings.add("mixed_units", place=place, detail=detail)
         milliseconds = format_name in MILLISECOND_FORMATS
         unit = options.time_unit or ("ms" if milliseconds else "s")
         _suspect_unit(chunks, unit, options.duration, findings)
-    _count(chunks, options.duration, findings, skip_words=mixed)
+    _count(chunks, options.duration, findings, look_at_words=mixed is None)
     _texts(chunks, findings)
 
 
@@ -54,96 +54,104 @@ def _mixed_units(chunks: Sequence[Chunk], duration: float | None) -> tuple[str, 
     """Place and description of times in two units, or None."""
     with_words = odd = 0
     first: tuple[str, str] | None = None
-    for chunk in chunks:
-        if not chunk.words:
+    for number, start, end, _, words in chunks:
+        if not words:
             continue
         with_words += 1
-        word = chunk.words[0].start
-        low, high = chunk.start - 1, chunk.end + 1
-        words_in_ms = word >= 100 and word > high and low <= word / 1000 <= high
+        word = words[0].start
+        if word < 100 and start < 1000:
+            continue
+        words_in_ms = word >= 100 and word > end + 1 and start - 1 <= word / 1000 <= end + 1
         chunks_in_ms = (
-            chunk.start >= 1000
-            and word < chunk.start / 10
-            and chunk.start - 1000 <= 1000 * word <= chunk.end + 1000
+            start >= 1000 and word < start / 10 and start - 1000 <= 1000 * word <= end + 1000
         )
         if words_in_ms or chunks_in_ms:
             odd += 1
             first = first or (
-                f"chunk {chunk.id}",
-                f"the chunk starts at {chunk.start:g}, its first word at {word:g}: one is in "
-                "seconds, the other in milliseconds",
+                f"chunk {number}",
+                f"the chunk starts at {start:g}, its first word at {word:g}: one is in seconds, "
+                "the other in milliseconds",
             )
-    if with_words and 2 * odd >= with_words:
+    if odd and 2 * odd >= with_words:
         return first
     if duration is None:
         return None
     limit = duration + CLIP_SLACK
-    far = [c for c in chunks if c.start > limit and c.start / 1000 <= limit]
+    far = [c for c in chunks if limit < c[1] <= 1000 * limit]
+    if 10 * len(far) < len(chunks) or not far:
+        return None
     near = next((c for c in chunks if c.end <= limit), None)
-    if near is not None and far and 10 * len(far) >= len(chunks):
-        return (
-            f"chunk {far[0].id}",
-            f"this chunk starts at {far[0].start:g}, chunk {near.id} at {near.start:g}, in a clip "
-            f"of {duration:g} s: one is in seconds, the other in milliseconds",
-        )
-    return None
+    if near is None:
+        return None
+    return (
+        f"chunk {far[0].id}",
+        f"this chunk starts at {far[0].start:g}, chunk {near.id} at {near.start:g}, in a clip of "
+        f"{duration:g} s: one is in seconds, the other in milliseconds",
+    )
 
 
 def _suspect_unit(
     chunks: Sequence[Chunk], unit: str, duration: float | None, findings: Findings
 ) -> None:
-    greatest = max(chunk.end for chunk in chunks)
     if unit == "ms":
-        if duration is not None and len(chunks) >= 3 and 0 < greatest < duration / 100:
+        if duration is not None and len(chunks) >= 3 and 0 < _last_end(chunks) < duration / 100:
             findings.add("suspect_s")
     elif duration is not None:
-        if duration < greatest <= 1000 * (duration + CLIP_SLACK) and (
+        if duration < _last_end(chunks) <= 1000 * (duration + CLIP_SLACK) and (
             median(chunk.start for chunk in chunks) > duration
         ):
             findings.add("suspect_ms")
     elif (
         len(chunks) >= 3
-        and all(c.start.is_integer() and c.end.is_integer() for c in chunks)
+        and all(c[1].is_integer() and c[2].is_integer() for c in chunks)
         and median(c.end - c.start for c in chunks) >= 100
     ):
         findings.add("suspect_ms")
 
 
+def _last_end(chunks: Sequence[Chunk]) -> float:
+    return max([chunk[2] for chunk in chunks])
+
+
 def _count(
-    chunks: Sequence[Chunk], duration: float | None, findings: Findings, *, skip_words: bool
+    chunks: Sequence[Chunk], duration: float | None, findings: Findings, *, look_at_words: bool
 ) -> None:
-    beyond = float("inf") if duration is None else duration + BEYOND
-    last = chunks[0].start
-    greatest = chunks[0].end
-    for number, chunk in enumerate(chunks):
-        start, end = chunk.start, chunk.end
+    beyond = inf if duration is None else duration + BEYOND
+    last = greatest = None
+    for number, start, end, _, words in chunks:
         if start > beyond:
-            findings.add("beyond_clip", place=f"chunk {chunk.id}", duration=duration)
-        if start < last - BACKWARD:
-            findings.add("decreasing_starts", place=f"chunk {chunk.id}")
+            findings.add("beyond_clip", place=f"chunk {number}", duration=duration)
         if end - start > LONG:
-            findings.add("long_chunk", place=f"chunk {chunk.id}")
+            findings.add("long_chunk", place=f"chunk {number}")
         if end == start:
-            findings.add("zero_length", place=f"chunk {chunk.id}")
-        if number:
-            if start - greatest > LONG:
-                findings.add("long_gap", place=f"chunk {chunk.id}")
-            if start < greatest - OVERLAP:
-                findings.add("overlap", place=f"chunk {chunk.id}")
-        if chunk.words and not skip_words:
-            low = min(word[0] for word in chunk.words)
-            high = max(word[1] for word in chunk.words)
-            if low < start - OUTSIDE or high > end + OUTSIDE:
-                findings.add("words_outside", place=f"chunk {chunk.id}")
-        last = start
-        if end > greatest:
+            findings.add("zero_length", place=f"chunk {number}")
+        if last is None or greatest is None:
             greatest = end
+        else:
+            if start < last - BACKWARD:
+                findings.add("decreasing_starts", place=f"chunk {number}")
+            if start - greatest > LONG:
+                findings.add("long_gap", place=f"chunk {number}")
+            if start < greatest - OVERLAP:
+                findings.add("overlap", place=f"chunk {number}")
+            if end > greatest:
+                greatest = end
+        last = start
+        if words and look_at_words:
+            starts, ends, _ = zip(*words, strict=True)
+            if min(starts) < start - OUTSIDE or max(ends) > end + OUTSIDE:
+                findings.add("words_outside", place=f"chunk {number}")
 
 
 def _texts(chunks: Sequence[Chunk], findings: Findings) -> None:
-    texts = [chunk.text.strip() for chunk in chunks]
+    texts = [chunk[3].strip() for chunk in chunks]
     if len(texts) >= 10 and 10 * sum(map(is_one_word, texts)) >= 8 * len(texts):
         findings.add("word_chunks")
-    repeated = sum(len(before) >= 4 and text.startswith(before) for before, text in pairwise(texts))
+    repeated = 0
+    before = ""
+    for text in texts:
+        if len(before) >= 4 and text.startswith(before):
+            repeated += 1
+        before = text
     if repeated >= 2:
         findings.add("repeated_text", repeated)

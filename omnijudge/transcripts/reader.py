@@ -87,11 +87,11 @@ def read_transcript(
         data = read_bytes(path)
     except UnreadableFile as fault:
         return Transcript([], None, [], fault.problem)
-    return parse_transcript(data, str(path), options, Path(path))
+    return parse_transcript(data, str(path), options, path)
 
 
 def parse_transcript(
-    data: bytes, file: str, options: ReadOptions, path: Path | None = None
+    data: bytes, file: str, options: ReadOptions, path: str | Path | None = None
 ) -> Transcript:
     """Reads the bytes of a transcript file.
 
@@ -116,7 +116,7 @@ def parse_transcript(
 class _Reading:
     """One file being read: what is found out on the way."""
 
-    def __init__(self, options: ReadOptions, findings: Findings, path: Path | None) -> None:
+    def __init__(self, options: ReadOptions, findings: Findings, path: str | Path | None) -> None:
         self.options = options
         self.findings = findings
         self.path = path
@@ -124,12 +124,12 @@ class _Reading:
         self.timing: str | None = None
 
     def read(self, data: bytes, file: str) -> list[Chunk]:
-        if is_blank(data):
-            return self._empty(data)
         wanted = self.options.format
-        if wanted in _TEXT_FORMATS:
+        if wanted in _TEXT_FORMATS and not is_blank(data):
             return self._text(decode(data, file), wanted)
         if data[:1] not in (b"{", b"["):
+            if is_blank(data):
+                return self._empty(data)
             text = decode(data, file)
             if text.lstrip()[:1] not in ("{", "["):
                 return self._not_json(text)
@@ -198,7 +198,7 @@ class _Reading:
         assert self.format is not None
         options = self.options
         if self.format == "vllm_omniinteract" and self.path is not None:
-            check_result(self.path, self.findings)
+            check_result(Path(self.path), self.findings)
         chunks = native_chunks(document.value, self.findings)
         if options.speakers is not None or b'"speaker"' in data:
             chunks = self._native_speakers(chunks, document.value)
@@ -246,7 +246,7 @@ class _Reading:
             level, entries = "sentences", millisecond.dashscope_asr(value, clock, findings)
         elif self.format == "sentences":
             if self.path is not None:
-                check_meta(self.path, findings)
+                check_meta(Path(self.path), findings)
             level, entries = "sentences", sentences(value, clock, options, findings)
         else:
             level, entries = "replies", self._records(document, clock)
@@ -264,7 +264,8 @@ class _Reading:
             return adapters.responses(records, places, clock, self.findings)
         if self.format == "oi_model_output":
             return adapters.model_output(records, places, clock, self.findings)
-        entries, self.timing = realtime_events(records, places, self.path, clock, self.findings)
+        path = None if self.path is None else Path(self.path)
+        entries, self.timing = realtime_events(records, places, path, clock, self.findings)
         return entries
 
     def _finish(self, entries: Sequence[Entry], level: str) -> list[Chunk]:
