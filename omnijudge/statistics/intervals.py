@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -25,6 +25,7 @@ from omnijudge.statistics.jackknife import (
     smallest_part,
 )
 from omnijudge.statistics.metric import Metric, Sum
+from omnijudge.statistics.multiple import Adjustment
 from omnijudge.statistics.quantiles import quantile_replicates
 from omnijudge_kernels.resampling import Array, Counts, exact_columns
 
@@ -41,13 +42,15 @@ class IntervalSettings:
         replicates: bootstrap replicates.
         confidence: level of all intervals.
         interval: the kind reported as ``ci_low``, ``ci_high``.
-        seed: of the resamples.
+        seed: of the resamples and sign flips.
+        adjustment: of the p-values of a family of comparisons.
     """
 
     replicates: int = 10_000
     confidence: float = 0.95
     interval: IntervalMethod = "percentile"
     seed: int = 0
+    adjustment: Adjustment = "holm"
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +175,8 @@ def _metric_rows(
 ) -> list[MetricInterval]:
     own = stack[:, :, indices]
     jack = jackknife(metric.function, own, metric.denominator)
-    careful = careful_interval(jack, metric.bounds, settings.confidence)
+    estimate = jack.estimate()
+    careful = careful_interval(estimate, metric.bounds, settings.confidence)
     values = metric_replicates(metric.function, replicate, indices)
     dropped = np.isnan(values).sum(axis=-1)
     if settings.interval == "jackknife":
@@ -189,7 +193,7 @@ def _metric_rows(
         warning = None
         if np.isfinite(jack.value[s]):
             warning = small_sample_warning(
-                int(jack.clusters[s]),
+                int(estimate.clusters[s]),
                 int(nonzero[s]),
                 None if parts is None else int(parts[s]),
                 dropped[s] / max(values.shape[-1], 1),
@@ -204,7 +208,7 @@ def _metric_rows(
                 settings,
                 jack.value[s],
                 ends,
-                int(jack.clusters[s]),
+                int(estimate.clusters[s]),
                 int(nonzero[s]),
                 int(dropped[s]),
                 warning,
@@ -234,9 +238,7 @@ def _quantile_rows(
 ) -> list[MetricInterval]:
     assert metric.quantile is not None
     q = metric.quantile[1]
-    percentile = IntervalSettings(
-        settings.replicates, settings.confidence, "percentile", settings.seed
-    )
+    percentile = replace(settings, interval="percentile")
     rows = []
     for s in range(first, first + n_systems):
         units = unit_values.get((s, index))

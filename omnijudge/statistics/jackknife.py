@@ -23,6 +23,23 @@ FEW_PER_PART = 4
 
 
 @dataclass(frozen=True, slots=True)
+class Estimate:
+    """A statistic with what its careful interval needs; NaN where undefined.
+
+    Attributes:
+        value: (...) the statistic.
+        variance: (...) its variance; NaN with fewer than two clusters.
+        df: (...) degrees of freedom of the variance.
+        clusters: (...) clusters with data.
+    """
+
+    value: Array
+    variance: Array
+    df: Array
+    clusters: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
 class Jackknife:
     """A statistic with what leaving out each cluster does to it.
 
@@ -38,25 +55,21 @@ class Jackknife:
     influence: Array
     present: npt.NDArray[np.bool_]
 
-    @property
-    def clusters(self) -> npt.NDArray[np.int64]:
-        """(...) number m of clusters with data."""
-        return np.asarray(self.present.sum(axis=-1))
-
-    @property
-    def variance(self) -> Array:
-        """(...) jackknife variance; NaN with fewer than two clusters."""
-        m = self.clusters
-        used = self.present & np.isfinite(self.deviation)
-        square = (np.where(used, self.deviation, 0.0) ** 2).sum(axis=-1)
-        return np.where(
-            (m > 1) & np.isfinite(self.value), square * (m - 1) / np.maximum(m, 1), np.nan
+    def __getitem__(self, index: slice) -> Jackknife:
+        """The same for some of the systems."""
+        return Jackknife(
+            self.value[index], self.deviation[index], self.influence[index], self.present[index]
         )
 
-    @property
-    def df(self) -> Array:
-        """(...) degrees of freedom, between 1 and m - 1."""
-        return kurtosis_df(self.influence, self.clusters, 1.0, self.clusters.astype(np.float64) - 1)
+    def estimate(self) -> Estimate:
+        """Jackknife variance, and degrees of freedom between 1 and m - 1."""
+        m = np.asarray(self.present.sum(axis=-1))
+        used = self.present & np.isfinite(self.deviation)
+        square = (np.where(used, self.deviation, 0.0) ** 2).sum(axis=-1)
+        known = (m > 1) & np.isfinite(self.value)
+        variance = np.where(known, square * (m - 1) / np.maximum(m, 1), np.nan)
+        most = m.astype(np.float64) - 1
+        return Estimate(self.value, variance, kurtosis_df(self.influence, m, 1.0, most), m)
 
 
 def kurtosis_df(influence: Array, count: npt.NDArray[np.int64], least: float, most: Array) -> Array:
@@ -162,17 +175,17 @@ def t_quantile(confidence: float, df: Array) -> Array:
     return np.asarray(stdtrit(df, (1 + confidence) / 2))
 
 
-def t_interval(jack: Jackknife, confidence: float) -> tuple[Array, Array]:
+def t_interval(estimate: Estimate, confidence: float) -> tuple[Array, Array]:
     """Plain jackknife t interval, NaN with fewer than two clusters."""
-    half = t_quantile(confidence, jack.df) * np.sqrt(jack.variance)
-    return jack.value - half, jack.value + half
+    half = t_quantile(confidence, estimate.df) * np.sqrt(estimate.variance)
+    return estimate.value - half, estimate.value + half
 
 
-def careful_interval(jack: Jackknife, bounds: Bounds, confidence: float) -> tuple[Array, Array]:
+def careful_interval(estimate: Estimate, bounds: Bounds, confidence: float) -> tuple[Array, Array]:
     """Jackknife-logit interval for a statistic between two bounds, plain t for any other.
 
     Args:
-        jack: the statistic.
+        estimate: the statistic.
         bounds: its range; it is mapped to 0..1 first. With one bound missing the plain interval
             is cut at the other.
         confidence: such as 0.95.
@@ -183,42 +196,42 @@ def careful_interval(jack: Jackknife, bounds: Bounds, confidence: float) -> tupl
     """
     low, high = bounds
     if low is None or high is None:
-        ends = t_interval(jack, confidence)
-        fixed = ~(jack.variance > 0)
+        ends = t_interval(estimate, confidence)
+        fixed = ~(estimate.variance > 0)
         return (
             np.where(fixed, np.nan, ends[0] if low is None else np.maximum(ends[0], low)),
             np.where(fixed, np.nan, ends[1] if high is None else np.minimum(ends[1], high)),
         )
     span = high - low
-    lower, upper = logit_interval(
-        (jack.value - low) / span, jack.variance / span**2, jack.df, jack.clusters, confidence
+    share = Estimate(
+        (estimate.value - low) / span,
+        estimate.variance / span**2,
+        estimate.df,
+        estimate.clusters,
     )
+    lower, upper = logit_interval(share, confidence)
     return low + span * lower, low + span * upper
 
 
-def logit_interval(
-    share: Array,
-    variance: Array,
-    df: Array,
-    clusters: npt.NDArray[np.int64],
-    confidence: float,
-) -> tuple[Array, Array]:
+def logit_interval(estimate: Estimate, confidence: float) -> tuple[Array, Array]:
     """Interval for a value in 0..1: t on the logit scale, binomial at 0 and at 1.
 
     At 0 the upper end is ``1 - alpha ** (1 / m)`` with alpha the error of one tail: what m
-    clusters without a single success still allow.
+    clusters without a single success still allow. At 1 it is mirrored.
     """
     from scipy.special import expit, logit
 
+    share = estimate.value
     empty, full = share <= 1e-12, share >= 1 - 1e-12
     inner = np.where(empty | full | np.isnan(share), 0.5, share)
-    half = t_quantile(confidence, df) * np.sqrt(variance) / (inner * (1 - inner))
+    half = t_quantile(confidence, estimate.df) * np.sqrt(estimate.variance)
+    half = half / (inner * (1 - inner))
     centre = logit(inner)
     lower, upper = expit(centre - half), expit(centre + half)
-    reach = 1 - ((1 - confidence) / 2) ** (1 / np.maximum(clusters, 1))
+    reach = 1 - ((1 - confidence) / 2) ** (1 / np.maximum(estimate.clusters, 1))
     lower = np.where(empty, 0.0, np.where(full, 1 - reach, lower))
     upper = np.where(full, 1.0, np.where(empty, reach, upper))
-    known = np.isfinite(share) & np.isfinite(variance)
+    known = np.isfinite(share) & np.isfinite(estimate.variance)
     return np.where(known, lower, np.nan), np.where(known, upper, np.nan)
 
 
