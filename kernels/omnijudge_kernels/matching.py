@@ -221,7 +221,8 @@ def _score(words: NDArray[np.uint64], begin: int, end: int) -> int:
     if begin + STRIDE <= words.size:
         for r in range(STRIDE):
             mine = NONE - np.uint64(begin + r < end)  # all ones or none
-            left = _step(left, words[np.uint64(begin + r)] & mine)
+            hit = left & words[np.uint64(begin + r)] & mine  # in this order, LLVM does not branch
+            left = (left + hit) | (left - hit)
         begin += STRIDE
     for k in range(begin, end):
         left = _step(left, words[k])

@@ -18,6 +18,7 @@ from omnijudge_kernels.matching import (
     match_windows,
     match_windows_pairs,
 )
+from omnijudge_kernels.small import match_ordered_pairs_small, window_ranges_small
 from omnijudge_kernels.windows import window_masks, window_ranges
 from tests.kernels.matching_cases import (
     Table,
@@ -30,7 +31,16 @@ from tests.kernels.matching_cases import (
 )
 from tests.naive import kernels as naive
 
-both = pytest.mark.parametrize("match_pairs", [match_ordered_pairs])
+both = pytest.mark.parametrize("match_pairs", [match_ordered_pairs, match_ordered_pairs_small])
+
+
+REFUSERS: tuple[Any, ...] = (
+    match_windows,
+    match_windows_pairs,
+    window_masks,
+    window_ranges,
+    window_ranges_small,
+)
 
 
 def plain(matching: Matching, masks: Masks) -> list[tuple[int, list[int | None]]]:
@@ -204,6 +214,9 @@ def test_windows_against_the_slow_twin(responses: int, in_order: bool) -> None:
     want = [naive.eligibility(times, windows) for times, windows in some]
     assert unpack(window_masks(*arguments), [responses] * len(some)) == want
     first, end = window_ranges(*arguments)
+    small_first, small_end = window_ranges_small(*arguments)
+    assert small_end.tolist() == end.tolist()
+    assert small_first.tolist() == first.tolist()
     rows = [row for table in want for row in table]
     for row, begin, stop in zip(rows, first.tolist(), end.tolist(), strict=True):
         assert [j for j, eligible in enumerate(row) if eligible] == list(range(begin, stop))
@@ -318,7 +331,7 @@ def test_refuses_what_is_not_finite(long: bool, bad: float, where: int, place: i
     arguments = [array.copy() for array in corpus(long)]
     arguments[where][place] = bad
     name = {0: "response_time", 2: "window_low", 3: "window_high"}[where]
-    for function in (match_windows, match_windows_pairs, window_masks, window_ranges):
+    for function in REFUSERS:
         with pytest.raises(ValueError, match=rf"{name}\[\d+\] is (nan|inf|-inf)"):
             function(*arguments)
 
@@ -327,7 +340,7 @@ def test_refuses_responses_out_of_order() -> None:
     for n in (3, 100):
         times = np.arange(n, dtype=np.float64)
         times[1], times[2] = 2.0, 1.0
-        for function in (match_windows, match_windows_pairs, window_masks, window_ranges):
+        for function in REFUSERS:
             with pytest.raises(ValueError, match=r"response_time\[2\] is 1.0, earlier"):
                 function(times, [0, n], [0.0], [9.0], [0, 1])
     # A new instance may begin before the last one ended.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -12,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from omnijudge_kernels import choose
 from omnijudge_kernels.slots import PAINT_BLOCK, PAINT_UP_TO, assign_slots
 from omnijudge_kernels.small import assign_slots_small
 from tests.naive import kernels as naive
@@ -204,25 +201,3 @@ def test_refuses_what_does_not_fit(
 def test_refuses_less_than_one_thread() -> None:
     with pytest.raises(ValueError, match="threads is 0"):
         assign_slots(*csr(random_corpus(7)), threads=0)
-
-
-def test_the_chooser_takes_either_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    arrays = csr(random_corpus(8))
-    want = expected(random_corpus(8))
-    assert choose.assign(*arrays).tolist() == want
-    monkeypatch.delitem(sys.modules, "omnijudge_kernels.slots")
-    assert choose.assign(*arrays).tolist() == want
-    assert "omnijudge_kernels.slots" not in sys.modules
-    monkeypatch.setattr(choose, "SMALL_WORK", 0.0)
-    assert choose.assign(*arrays).tolist() == want
-    assert "omnijudge_kernels.slots" in sys.modules
-
-
-def test_small_inputs_never_import_numba() -> None:
-    program = (
-        "import sys, omnijudge_kernels, omnijudge_kernels.choose as c; "
-        "assert c.assign([0.5], [0, 1], [0.0], [1.0], [0, 1]).tolist() == [0]; "
-        "print('numba' in sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert (done.stdout.strip(), done.stderr) == ("False", "")

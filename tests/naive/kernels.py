@@ -7,6 +7,9 @@ one sample at a time.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
+from itertools import combinations, product
+from math import comb
 
 
 def assign_slots(
@@ -74,3 +77,63 @@ def all_ordered_matchings(
         if eligible[k][x]:
             found += [[(k, x), *rest] for rest in all_ordered_matchings(eligible, k + 1, x + 1)]
     return found
+
+
+def first_response(
+    times: Sequence[float],
+    windows: Sequence[tuple[float, float]],
+    reference: Sequence[float],
+    variant: str = "default",
+    eps: float = 1e-6,
+) -> list[tuple[int | None, str]]:
+    """The response that each target takes, and its timing: missing, early, late or inside."""
+    free = list(range(len(times)))
+    result: list[tuple[int | None, str]] = []
+    for k, (low, high) in enumerate(windows):
+        candidates = free
+        if variant == "since_previous" and k > 0:
+            candidates = [j for j in free if times[j] > reference[k - 1] + eps]
+        if variant == "late_released":
+            candidates = [j for j in free[:1] if times[j] <= high + eps]
+        if not candidates:
+            result.append((None, "missing"))
+            continue
+        j = candidates[0]
+        free = [x for x in free if x > j]
+        if times[j] < low - eps:
+            result.append((j, "early"))
+        elif times[j] > high + eps:
+            result.append((j, "late"))
+        else:
+            result.append((j, "inside"))
+    return result
+
+
+def complete_sequence_law(strata: Sequence[tuple[int, Sequence[int]]]) -> dict[int, Fraction]:
+    """The exact law of the number of complete sequences, in fractions."""
+    total: dict[int, Fraction] = {0: Fraction(1)}
+    for n, counts in strata:
+        law: dict[int, Fraction] = {counts[0]: Fraction(1)}
+        for count in counts[1:]:
+            following: dict[int, Fraction] = {}
+            for s, p in law.items():
+                for x in range(max(0, s + count - n), min(s, count) + 1):
+                    step = Fraction(comb(s, x) * comb(n - s, count - x), comb(n, count))
+                    following[x] = following.get(x, Fraction(0)) + p * step
+            law = following
+        both: dict[int, Fraction] = {}
+        for a, p in total.items():
+            for b, q in law.items():
+                both[a + b] = both.get(a + b, Fraction(0)) + p * q
+        total = both
+    return total
+
+
+def complete_by_enumeration(n: int, counts: Sequence[int]) -> dict[int, Fraction]:
+    """The same law by going through all arrangements of one stratum; for very small ones only."""
+    arrangements = list(product(*(list(combinations(range(n), count)) for count in counts)))
+    law: dict[int, Fraction] = {}
+    for arrangement in arrangements:
+        complete = len(set(range(n)).intersection(*arrangement))
+        law[complete] = law.get(complete, Fraction(0)) + Fraction(1, len(arrangements))
+    return law
