@@ -12,7 +12,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnijudge.benchmarks.omni_interactscope.matching import MISSING, ON_TIME, Codes, first_response
+from omnijudge.benchmarks.omni_interactscope.matching import (
+    MISSING,
+    ON_TIME,
+    Codes,
+    first_response,
+    responses_inside,
+)
 from omnijudge.benchmarks.omni_interactscope.responses import (
     Responses,
     effective_responses,
@@ -27,7 +33,6 @@ from omnijudge.benchmarks.omni_interactscope.windows import (
     Bools,
     Floats,
     Ints,
-    responses_inside,
     target_windows,
 )
 
@@ -128,17 +133,17 @@ def assign(part: Partition, options: Options) -> Assignment:
     end = _floats(part.units["ref_end"])[unit_rows]
     low, high = target_windows(task, start, end, samples.request_time[sample], options.tolerance)
     responses = _responses(part.chunks, place, samples, options)
-    first, last = responses_inside(responses.time, responses.offsets, sample, low, high)
+    first, last = responses_inside(responses.time, responses.offsets, low, high, offsets)
     taken = np.full(len(unit_rows), -1, dtype=np.int64)
     timing = np.full(len(unit_rows), MISSING, dtype=np.int8)
     walked = np.flatnonzero(task < FIRST_ORDERED_TASK)
     taken[walked], timing[walked] = first_response(
+        responses.time,
+        responses.offsets,
         low[walked],
         high[walked],
         end[walked],
         _offsets(sample[walked], len(samples)),
-        responses.time,
-        responses.offsets,
         options.first_response_variant,
     )
     return Assignment(

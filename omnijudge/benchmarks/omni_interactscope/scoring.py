@@ -96,7 +96,11 @@ def statuses(
         same_tools(part, a, tools, options), _CODE["success"], _CODE["wrong_content"]
     )
     matched = match_in_order(
-        a.offsets, a.first, asked.offsets, (verdict == YES) & a.ordered[asked.target]
+        asked.target,
+        asked.response,
+        (verdict == YES) & a.ordered[asked.target],
+        a.responses.offsets,
+        a.offsets,
     )
     ordered = np.flatnonzero(a.ordered)
     status[ordered] = _ordered_statuses(a, asked, verdict, matched)[ordered]

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import comb, prod
 
-import numpy as np
 import pyarrow as pa
 
 from omnijudge.benchmarks.omni_interactscope.schemas import INTERACTION, TARGET
 from omnijudge.benchmarks.omni_interactscope.windows import Floats
+from omnijudge_kernels.permutation import complete_sequence_law
 
-TAIL = 0.025
-"""Probability left out at either end of the 95 % range."""
+LEVEL = 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,40 +64,17 @@ def sequence_reference(strata: Sequence[Stratum], observed: int) -> SequenceRefe
         strata: sequences by their length.
         observed: complete sequences seen.
     """
-    pmf = np.ones(1)
-    for stratum in strata:
-        pmf = np.convolve(pmf, stratum_law(stratum))
-    cdf = np.cumsum(pmf)
-    # Rounding may keep the last sum just below the limit.
-    low, high = (int(min(np.searchsorted(cdf, q), len(pmf) - 1)) for q in (TAIL, 1 - TAIL))
+    law = complete_sequence_law([(s.n, s.counts) for s in strata])
+    low, high = law.interval(LEVEL)
     return SequenceReference(
-        expected=float(sum(s.n * prod(c / s.n for c in s.counts) for s in strata)),
-        pmf=pmf,
+        expected=law.expected,
+        pmf=law.pmf,
         low=low,
         high=high,
         observed=observed,
-        p_at_most=float(pmf[: max(observed + 1, 0)].sum()),
-        p_at_least=float(pmf[max(observed, 0) :].sum()),
+        p_at_most=law.at_most(observed),
+        p_at_least=law.at_least(observed),
     )
-
-
-def stratum_law(stratum: Stratum) -> Floats:
-    """Probability of 0, 1, ..., n complete sequences among n of one length.
-
-    S_1 = c_1; given S_k = s, S_(k+1) is hypergeometric: of the c successes at the next position,
-    x fall on the s sequences that are complete so far.
-    """
-    n = stratum.n
-    law = np.zeros(n + 1)
-    law[stratum.counts[0]] = 1.0
-    for c in stratum.counts[1:]:
-        following = np.zeros(n + 1)
-        ways = comb(n, c)
-        for s in np.flatnonzero(law).tolist():
-            for x in range(max(0, c - (n - s)), min(s, c) + 1):
-                following[x] += law[s] * (comb(s, x) * comb(n - s, c - x) / ways)
-        law = following
-    return law
 
 
 def sequence_strata(scores: pa.Table, task: str = "T8-C") -> tuple[list[Stratum], int]:

@@ -1,4 +1,4 @@
-"""When a response is on time: tasks, windows, and which responses a window holds."""
+"""When a response is on time: tasks and their windows."""
 
 from __future__ import annotations
 
@@ -55,38 +55,3 @@ def is_inside(time: Floats, low: Floats, high: Floats) -> Bools:
     """Whether times lie in closed windows, by ``EPSILON`` more at both ends."""
     inside: Bools = (low - EPSILON <= time) & (time <= high + EPSILON)
     return inside
-
-
-def responses_inside(
-    times: Floats, offsets: Ints, sample: Ints, low: Floats, high: Floats
-) -> tuple[Ints, Ints]:
-    """The run of responses inside each window.
-
-    Args:
-        times: response times in seconds, rising within a sample, (responses,).
-        offsets: CSR offsets of the responses by sample, (samples + 1,).
-        sample: sample of each window, (windows,).
-        low: lower ends in seconds.
-        high: upper ends in seconds.
-
-    Returns:
-        (first, last), places in ``times``: the responses ``first <= i < last`` are inside.
-        Never ``last < first``.
-    """
-    begin, end = offsets[sample], offsets[sample + 1]
-    first = _bisect(times, begin, end, low - EPSILON, after_equal=False)
-    last = _bisect(times, begin, end, high + EPSILON, after_equal=True)
-    return first, np.maximum(first, last)
-
-
-def _bisect(times: Floats, begin: Ints, end: Ints, bound: Floats, after_equal: bool) -> Ints:
-    """Where each bound belongs within its own stretch of sorted times; all at once."""
-    low, high = begin.copy(), end.copy()
-    for _ in range(int((end - begin).max(initial=0)).bit_length()):
-        searching = low < high
-        middle = (low + high) >> 1
-        found = times[np.where(searching, middle, 0)]
-        before = searching & ((found <= bound) if after_equal else (found < bound))
-        low = np.where(before, middle + 1, low)
-        high = np.where(searching & ~before, middle, high)
-    return low

@@ -23,6 +23,7 @@ from omnijudge.benchmarks.omni_interactscope.matching import (
     ON_TIME,
     first_response,
     match_in_order,
+    responses_inside,
 )
 from omnijudge.benchmarks.omni_interactscope.options import Options
 from omnijudge.benchmarks.omni_interactscope.responses import (
@@ -34,7 +35,6 @@ from omnijudge.benchmarks.omni_interactscope.responses import (
 from omnijudge.benchmarks.omni_interactscope.windows import (
     TASKS,
     is_inside,
-    responses_inside,
     target_windows,
 )
 
@@ -66,12 +66,11 @@ class Corpus:
     times = flat("times")
     targets = offsets([len(c["windows"]) for c in INSTANCES])
     responses = offsets([len(c["times"]) for c in INSTANCES])
-    sample = np.repeat(np.arange(len(INSTANCES)), np.diff(targets))
 
 
 def test_windows_of_all_matching_instances() -> None:
     first, last = responses_inside(
-        Corpus.times, Corpus.responses, Corpus.sample, Corpus.low, Corpus.high
+        Corpus.times, Corpus.responses, Corpus.low, Corpus.high, Corpus.targets
     )
     for s, case in enumerate(INSTANCES):
         for k in range(len(case["windows"])):
@@ -82,10 +81,12 @@ def test_windows_of_all_matching_instances() -> None:
 
 
 def test_ordered_optimum_and_canonical_pairs_of_all_instances() -> None:
-    first = np.repeat(Corpus.responses[:-1], np.diff(Corpus.targets))
+    base = np.repeat(Corpus.responses[:-1], np.diff(Corpus.targets))
     rows = [row for case in INSTANCES for row in case["eligible"]]
     eligible = np.array([e for row in rows for e in row], dtype=bool)
-    found = match_in_order(Corpus.targets, first, offsets([len(r) for r in rows]), eligible)
+    target = np.repeat(np.arange(len(rows)), [len(r) for r in rows])
+    response = base[target] + np.array([j for r in rows for j in range(len(r))])
+    found = match_in_order(target, response, eligible, Corpus.responses, Corpus.targets)
     for s, case in enumerate(INSTANCES):
         mine = found[Corpus.targets[s] : Corpus.targets[s + 1]]
         pairs = [[k, int(j - Corpus.responses[s])] for k, j in enumerate(mine) if j >= 0]
@@ -102,7 +103,7 @@ def test_the_instances_hold_the_traps() -> None:
 @pytest.mark.parametrize("variant", ["default", "late_released", "since_previous"])
 def test_first_response_of_all_instances(variant: str) -> None:
     taken, timing = first_response(
-        Corpus.low, Corpus.high, Corpus.end, Corpus.targets, Corpus.times, Corpus.responses, variant
+        Corpus.times, Corpus.responses, Corpus.low, Corpus.high, Corpus.end, Corpus.targets, variant
     )
     for s, case in enumerate(INSTANCES):
         rows = []
@@ -205,7 +206,8 @@ def test_window_boundaries(case: dict[str, Any]) -> None:
     low, high = target_windows(np.array([0]), at, at, np.array([0.0]), case["tau"])
     t = float(case["t"])
     assert bool(is_inside(np.array([t]), low, high)[0]) is case["inside"]
-    first, last = responses_inside(np.array([t]), np.array([0, 1]), np.array([0]), low, high)
+    one = np.array([0, 1])
+    first, last = responses_inside(np.array([t]), one, low, high, one)
     assert (last[0] > first[0]) == case["inside"]
     assert (low[0] <= t <= high[0]) == case["naive_float_inside"]
 
