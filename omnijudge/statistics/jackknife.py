@@ -48,28 +48,36 @@ class Jackknife:
         deviation: (..., V) statistic without the cluster minus `value`; NaN where undefined.
         influence: (..., V) linear influence of each cluster; they sum to 0.
         present: (..., V) the cluster has data.
+        basis: (..., V) the cluster counts in the variance: where it has data for a ratio, always
+            for a total.
     """
 
     value: Array
     deviation: Array
     influence: Array
     present: npt.NDArray[np.bool_]
+    basis: npt.NDArray[np.bool_]
 
     def __getitem__(self, index: slice) -> Jackknife:
         """The same for some of the systems."""
         return Jackknife(
-            self.value[index], self.deviation[index], self.influence[index], self.present[index]
+            self.value[index],
+            self.deviation[index],
+            self.influence[index],
+            self.present[index],
+            self.basis[index],
         )
 
     def estimate(self) -> Estimate:
         """Jackknife variance, and degrees of freedom between 1 and m - 1."""
-        m = np.asarray(self.present.sum(axis=-1))
-        used = self.present & np.isfinite(self.deviation)
+        m = np.asarray(self.basis.sum(axis=-1))
+        used = self.basis & np.isfinite(self.deviation)
         square = (np.where(used, self.deviation, 0.0) ** 2).sum(axis=-1)
         known = (m > 1) & np.isfinite(self.value)
         variance = np.where(known, square * (m - 1) / np.maximum(m, 1), np.nan)
         most = m.astype(np.float64) - 1
-        return Estimate(self.value, variance, kurtosis_df(self.influence, m, 1.0, most), m)
+        df = kurtosis_df(self.influence, m, 1.0, most)
+        return Estimate(self.value, variance, df, np.asarray(self.present.sum(axis=-1)))
 
 
 def kurtosis_df(influence: Array, count: npt.NDArray[np.int64], least: float, most: Array) -> Array:
@@ -128,14 +136,14 @@ def gradient(function: Function, totals: Array, scale: Array) -> Array:
 def jackknife(function: Function, sums: Array, denominator: Sequence[int]) -> Jackknife:
     """Leave out each cluster in turn.
 
-    A statistic that does not change when all sums double (every ratio) is compared over the
-    clusters with a positive denominator. One that does (a count) has all clusters as its basis, and
-    what is left is scaled up to the full number, so that its variance is that of a total.
+    A statistic that does not change when all sums double (every ratio) varies with the clusters
+    that have a denominator. One that does (a count) varies with all of them, and what is left is
+    scaled up to the full number, so that its variance is that of a total.
 
     Args:
         function: maps (..., k) to (...).
         sums: (..., V, k) sums per cluster.
-        denominator: columns of which at least one is positive where a cluster has data.
+        denominator: columns of which at least one is not 0 where a cluster has data.
     """
     totals = sums.sum(axis=-2)
     value = evaluate(function, totals)
@@ -148,14 +156,13 @@ def jackknife(function: Function, sums: Array, denominator: Sequence[int]) -> Ja
     slopes = gradient(function, totals, np.abs(sums).mean(axis=-2))
     influence = np.einsum("...vk,...k->...v", sums, np.nan_to_num(slopes))
     if denominator:
-        data = sums[..., list(denominator)].sum(axis=-1) > 0
+        present = (sums[..., list(denominator)] != 0).any(axis=-1)
     else:
-        data = np.ones(sums.shape[:-1], np.bool_)
-    present = np.where(scale_free[..., None], data, True)
-    influence = np.where(
-        scale_free[..., None], influence, influence - influence.mean(axis=-1, keepdims=True)
-    )
-    return Jackknife(value, left - value[..., None], np.where(present, influence, 0.0), present)
+        present = np.ones(sums.shape[:-1], np.bool_)
+    basis = present | ~scale_free[..., None]
+    centre = np.where(scale_free, 0.0, influence.mean(axis=-1))
+    influence = np.where(basis, influence - centre[..., None], 0.0)
+    return Jackknife(value, left - value[..., None], influence, present, basis)
 
 
 def paired(first: Jackknife, second: Jackknife) -> Jackknife:
@@ -165,6 +172,7 @@ def paired(first: Jackknife, second: Jackknife) -> Jackknife:
         second.deviation - first.deviation,
         second.influence - first.influence,
         first.present | second.present,
+        first.basis | second.basis,
     )
 
 
