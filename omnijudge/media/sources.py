@@ -9,12 +9,12 @@ import io
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from omnijudge.errors import DataError, ResourceError
+from omnijudge.errors import EvidenceError, ResourceError
 
 SEPARATOR = "::"
 
 
-class MediaError(DataError):
+class MediaError(EvidenceError):
     """A clip, or the wanted part of it, cannot be decoded."""
 
 

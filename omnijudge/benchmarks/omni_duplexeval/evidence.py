@@ -7,9 +7,9 @@ never zero.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from omnijudge.benchmarks.omni_duplexeval.windows import frame_times, thin_out
 
@@ -146,22 +146,47 @@ def shown_times(start: float, end: float, options: Options) -> list[float]:
     return thin_out(frame_times(start, end, options.fps), options.max_frames)
 
 
-def media_parts(
-    source: str, plan_kind: str, start: float, end: float, options: Options
-) -> list[dict[str, Any]]:
-    """Message parts with the pictures and sounds of ``[start, end]``; none for text evidence.
+@dataclass(frozen=True)
+class MediaParts(Sequence[dict[str, Any]]):
+    """Message parts with pictures and sound of ``[start, end]``, decoded when they are read.
 
-    Raises:
-        omnijudge.media.MediaError: the clip cannot be decoded there.
+    A question is looked at several times (to find it, to ask it, to read its answer); only
+    rendering it needs the pictures.
     """
-    if plan_kind not in SEEN:
-        return []
-    from omnijudge.media import audio_part, clip_frames, image_part, video_part, window_wav
 
-    if plan_kind == "video":
-        return [video_part(source)]
-    frames = clip_frames(source, shown_times(start, end, options), side=options.frame_side)
-    parts = [image_part(jpeg) for jpeg in frames]
-    if plan_kind == "frames+audio":
-        parts.append(audio_part(window_wav(source, start, end)))
-    return parts
+    source: str
+    kind: str
+    start: float
+    end: float
+    options: Options
+
+    def __len__(self) -> int:
+        if self.kind == "video":
+            return 1
+        return len(shown_times(self.start, self.end, self.options)) + self.kind.endswith("audio")
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """The parts.
+
+        Raises:
+            omnijudge.errors.EvidenceError: the clip cannot be decoded there.
+        """
+        from omnijudge.media import audio_part, clip_frames, image_part, video_part, window_wav
+
+        if self.kind == "video":
+            yield video_part(self.source)
+            return
+        times = shown_times(self.start, self.end, self.options)
+        for jpeg in clip_frames(self.source, times, side=self.options.frame_side):
+            yield image_part(jpeg)
+        if self.kind == "frames+audio":
+            yield audio_part(window_wav(self.source, self.start, self.end))
+
+    @overload
+    def __getitem__(self, index: int) -> dict[str, Any]: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[dict[str, Any]]: ...
+
+    def __getitem__(self, index: int | slice) -> dict[str, Any] | list[dict[str, Any]]:
+        return list(self)[index]

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from omnijudge.benchmarks.base import Prompt
-from omnijudge.benchmarks.omni_duplexeval.evidence import SEEN, media_parts, shown_times
+from omnijudge.benchmarks.omni_duplexeval.evidence import SEEN, MediaParts, shown_times
 from omnijudge.benchmarks.omni_duplexeval.samples import POST_EVENT
 from omnijudge.judging.engines.overlap import overlap
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 STAGES = ("temporal", "relevance", "window", "content", "event", "full")
 USABLE = ("ok", "repaired")
 
+HALF = 0.5
+"""Above this a mean of several judges' 0 and 1 counts as 1."""
 SENTENCE_END = re.compile(r"(?<=[.!?。！？；;])\s*")
 SAME_SUBJECT = 0.15
 """From this overlap on the smoke judge takes a text to be about the instruction."""
@@ -40,7 +42,11 @@ def pending(part: Partition, options: Options) -> npt.NDArray[np.int64]:
         return np.flatnonzero(asked & ~window)
     status = part.verdicts["status"].to_numpy(zero_copy_only=False).astype(object)
     answer = np.asarray(part.verdicts["is_relevant"].cast("float64").to_numpy(), np.float64)
-    relevant = (stage == "relevance") & np.isin(status, USABLE) & (answer == 1)
+    relevant = (
+        (stage == "relevance")
+        & np.isin(status, USABLE)
+        & (answer == 1 if options.published else answer > HALF)
+    )
     # Windows stand right behind the relevance row of their sentence.
     sentence = np.cumsum(~window)
     asked &= np.asarray(part.verdicts["status"].is_null().to_numpy(), np.bool_)
@@ -49,11 +55,7 @@ def pending(part: Partition, options: Options) -> npt.NDArray[np.int64]:
 
 
 def prompts(part: Partition, rows: npt.NDArray[np.int64], options: Options) -> list[Prompt]:
-    """What the questions of these stage rows are rendered from; decodes what has to be shown.
-
-    Raises:
-        omnijudge.media.MediaError: a clip that could be opened cannot be decoded where it must.
-    """
+    """What the questions of these stage rows are rendered from."""
     import pyarrow as pa
 
     chosen = part.stages.take(pa.array(rows, pa.int64())).to_pylist()
@@ -105,7 +107,7 @@ def _prompt(
     if row["evidence"] in SEEN:
         if row["evidence"] != "video":
             variables["frame_times"] = shown_times(start, end, options)
-        variables["media"] = media_parts(unit["media"], row["evidence"], start, end, options)
+        variables["media"] = MediaParts(unit["media"], row["evidence"], start, end, options)
     return Prompt(stage, unit["language"], variables)
 
 

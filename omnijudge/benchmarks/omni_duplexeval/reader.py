@@ -28,7 +28,23 @@ if TYPE_CHECKING:
     from omnijudge.media import Caption, MediaInfo
 
 OWN_COLUMNS = frozenset(
-    ["id", "split", "subset", "question_text", "answer1", "answer2", "reminder1", "reminder2", "video_type", "video_duration", "video", "question_audio", "captions", "language", "video_id"]
+    [
+        "id",
+        "split",
+        "subset",
+        "question_text",
+        "answer1",
+        "answer2",
+        "reminder1",
+        "reminder2",
+        "video_type",
+        "video_duration",
+        "video",
+        "question_audio",
+        "captions",
+        "language",
+        "video_id",
+    ]
 )
 LARGEST_DURATION_GAP = 0.5
 """Seconds by which the annotated and the real length of a clip may differ without a word."""
@@ -163,7 +179,7 @@ def _media(row: Row, problems: list[Problem]) -> MediaInfo:
     info = probe(row.media)
     if info.state not in USABLE:
         message = f"the clip cannot be shown ({info.state}: {info.detail}); scores stay empty"
-        problems.append(row.problem(f"media_{info.state}", "error", message))
+        problems.append(row.problem(f"media_{info.state}", "warning", message))
     elif info.state != "ok":
         message = f"{info.detail}; questions beyond {info.readable:.1f} s stay empty"
         problems.append(row.problem(f"media_{info.state}", "warning", message))

@@ -16,6 +16,7 @@ import pyarrow as pa
 from omnijudge import tables
 from omnijudge.benchmarks.omni_duplexeval import scoring
 from omnijudge.benchmarks.omni_duplexeval.matching import Sample, event_windows, samples_of
+from omnijudge.benchmarks.omni_duplexeval.questions import HALF, USABLE
 from omnijudge.benchmarks.omni_duplexeval.schemas import SCORE_SCHEMA
 from omnijudge.benchmarks.omni_duplexeval.scoring import (
     EventVerdict,
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from omnijudge.benchmarks.base import Partition
     from omnijudge.benchmarks.omni_duplexeval.options import Options
 
-USABLE = ("ok", "repaired")
 STAGE_COLUMNS = ("sample_id", "unit_id", "stage", "evidence", "frame_count")
 ANSWER_COLUMNS = ("temporal_score", "is_relevant", "content_score", "success_score")
 
@@ -163,7 +163,9 @@ def _score_description(sample: Sample, verdicts: Verdicts, options: Options, row
         unit_id = str(i)
         relevance = verdicts.one(sample.sample_id, "relevance", unit_id)
         windows = verdicts.all(sample.sample_id, "window", unit_id)
-        value = None if relevance is None or relevance.value is None else int(relevance.value)
+        value = None
+        if relevance is not None and relevance.value is not None:
+            value = int(relevance.value > HALF)
         sentence = SentenceVerdicts(value, tuple(w.value for w in windows))
         pending = relevance is None or relevance.unasked
         shown = _Evidence()
@@ -301,8 +303,11 @@ def _score_reminder(sample: Sample, verdicts: Verdicts, options: Options, rows: 
     for (unit_id, time), (_, replies) in zip(sample.events, windows, strict=True):
         verdict = verdicts.one(sample.sample_id, stage, unit_id)
         value = verdict.value if verdict else None
-        if verdict is not None and verdict.status == "error" and options.published:
-            value = 0.0  # quirk 2
+        if options.published:
+            if verdict is not None and verdict.status == "error":
+                value = 0.0  # quirk 2
+        elif value is not None:
+            value = float(value > HALF)
         told.append(EventVerdict(verdict is None, value))
         unasked = unasked or (verdict is not None and verdict.status is None)
         counted = 0.0 if verdict is None else value
@@ -336,7 +341,11 @@ def _score_reminder(sample: Sample, verdicts: Verdicts, options: Options, rows: 
 
 
 def fill_unscored(scores: pa.Table, best: bool) -> pa.Table:
-    """Every unscored row at its best or at its worst; what is known of it is kept."""
+    """Every unscored row at its best or at its worst.
+
+    A sample without an overall score counts in none of its means, so a part of it that is known
+    is not used here either: the value lies between the two.
+    """
     columns = {n: scores[n].to_pylist() for n in scores.column_names}
     for i, judged in enumerate(columns["judged"]):
         if judged is not False:
@@ -352,8 +361,6 @@ def fill_unscored(scores: pa.Table, best: bool) -> pa.Table:
             columns["relevant"][i] = int(best)
             columns["score"][i] = scoring.FULL_MARKS if best else 0.0
         else:
-            for name in ("temporal", "content"):
-                if columns[name][i] is None:
-                    columns[name][i] = 100.0 if best else 0.0
-            columns["overall"][i] = scoring.overall(columns["temporal"][i], columns["content"][i])
+            for name in ("temporal", "content", "overall"):
+                columns[name][i] = 100.0 if best else 0.0
     return tables.make(scores.schema, dict(columns))
