@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from omnijudge import tables
-from omnijudge.benchmarks.base import Benchmark, Partition, Prompt
+from omnijudge.benchmarks.base import Answer, Benchmark, Partition, Prompt
+from omnijudge.errors import EvidenceError
 from omnijudge.judging.question import Asker
+from omnijudge.judging.types import Reply
 from omnijudge.judging.verdicts import (
     Answers,
+    Attempt,
     Outcome,
     combine,
     outcomes,
@@ -39,6 +43,8 @@ class JudgeSeat:
         source: where its answers are.
         mode: how its answers are read, ``strict`` or ``published``.
         most: attempts per question.
+        refused: fingerprints of questions that cannot be asked, with the reason: what they have
+            to show (a clip, say) cannot be had.
     """
 
     judge: JudgeConfig
@@ -46,6 +52,24 @@ class JudgeSeat:
     source: Answers
     mode: str
     most: int
+    refused: dict[bytes, str] = field(default_factory=dict)
+
+    def fingerprint(self, prompt: Prompt) -> bytes:
+        """Fingerprint of a question; one that cannot be rendered is refused."""
+        try:
+            return self.asker.question(prompt).fingerprint
+        except EvidenceError as e:
+            fingerprint = blake2b(str(e).encode(), digest_size=16).digest()
+            self.refused[fingerprint] = str(e)
+            return fingerprint
+
+    def outcome(self, fingerprint: bytes, found: Outcome) -> Outcome:
+        """What a question came to; an error if it was refused."""
+        reason = self.refused.get(fingerprint)
+        if reason is None:
+            return found
+        attempt = Attempt(1, Reply(raw=None, error=reason), Answer("error", {}, reason))
+        return Outcome([attempt], "error", {})
 
 
 @dataclass
@@ -109,7 +133,7 @@ class Asking:
         asked.rows.extend(new.tolist())
         for number, seat in enumerate(self.seats):
             for prompt in prompts:
-                asked.prints[number] += seat.asker.question(prompt).fingerprint
+                asked.prints[number] += seat.fingerprint(prompt)
         return len(new)
 
     def results(self, part: Partition, block: int, system: int) -> list[list[Outcome]]:
@@ -122,12 +146,11 @@ class Asking:
         for number, seat in enumerate(self.seats):
             prints = asked.fingerprints(number)
             for repeat in range(seat.judge.repeats):
-                columns.append(
-                    outcomes(
-                        self.benchmark, seat.source, seat.mode, seat.most,
-                        keys, prints, prompts, repeat,
-                    )
+                found = outcomes(
+                    self.benchmark, seat.source, seat.mode, seat.most,
+                    keys, prints, prompts, repeat,
                 )  # fmt: skip
+                columns.append([seat.outcome(p, o) for p, o in zip(prints, found, strict=True)])
         return [list(question) for question in zip(*columns, strict=True)]
 
     def with_verdicts(
@@ -185,6 +208,7 @@ class Asking:
                 self.benchmark, seat.source, seat.mode, seat.most, keys, prints, prompts, repeat
             )
             wanted |= {i for i, o in enumerate(found) if o.status in (None, "error")}
+        wanted = {i for i in wanted if prints[i] not in seat.refused}
         if not wanted:
             return []
         sample_at = {s: i for i, s in enumerate(self.plan.blocks[block])}
@@ -202,9 +226,9 @@ class Asking:
         entries = []
         for i in sorted(wanted):
             _, sample, unit, item, stage = keys[i]
-            order = (
-                sample_at[sample], unit_at[sample, unit], stage_at[stage], item or "", system,
-            )  # fmt: skip
+            # Units of one system alone (its sentences, say) are no rows of the unit table.
+            position = unit_at.get((sample, unit), len(unit_at))
+            order = (sample_at[sample], position, unit, stage_at[stage], item or "", system)
             entries.append((order, sample, prompts[i], prints[i]))
         return entries
 

@@ -63,6 +63,10 @@ class DataError(OmnijudgeError):
         self.problems = tuple(problems)
 
 
+class EvidenceError(DataError):
+    """What a question has to show cannot be had; the question is not asked."""
+
+
 class ResourceError(OmnijudgeError):
     """Something the run needs (a package, a GPU, a model, a server) is not there."""
 

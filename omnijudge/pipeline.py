@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -109,15 +110,19 @@ def open_seats(
         messages.extend(f"judge {judge.name}: {w}" for w in identity.warnings)
         asker = Asker(judge, pack, identity, relevant_options(judge))
         source: Any = None
+        mode = judge.parsing or ("published" if published else "strict")
         if judge.engine == "replay":
             assert judge.answers is not None
-            source = ReplayedAnswers(judge.answers, getattr(benchmark, "read_body", None))
+            read_body = getattr(benchmark, "read_body", None)
+            if read_body is not None:
+                read_body = partial(read_body, mode=mode)
+            source = ReplayedAnswers(judge.answers, read_body)
         seats.append(
             JudgeSeat(
                 judge,
                 asker,
                 source,
-                judge.parsing or ("published" if published else "strict"),
+                mode,
                 judge.attempts or (1 if published else 3),
             )
         )

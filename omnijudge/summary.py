@@ -42,6 +42,7 @@ class Summary:
         self.systems = list(systems)
         self._column = cluster_column
         self._cluster_of = unit_clusters(units, cluster_column)
+        self._sample_cluster = {s: c for (s, _), c in self._cluster_of.items()}
         self.clusters = {c: i for i, c in enumerate(sorted(set(self._cluster_of.values())))}
         size = (len(self.clusters), len(self.sums))
         self.values = [np.zeros(size) for _ in systems]
@@ -53,9 +54,9 @@ class Summary:
     def add(self, system: int, scores: pa.Table) -> None:
         """Adds the scores of one partition."""
         keys = zip(scores["sample_id"].to_pylist(), scores["unit_id"].to_pylist(), strict=True)
-        cluster_of = pa.chunked_array(
-            [pa.array([self._cluster_of[k] for k in keys], pa.string())], pa.string()
-        )
+        # Units of one system alone (its sentences, say) lie in the cluster of their sample.
+        names = [self._cluster_of.get(k) or self._sample_cluster[k[0]] for k in keys]
+        cluster_of = pa.chunked_array([pa.array(names, pa.string())], pa.string())
         self.values[system] += cluster_sums(scores, self.sums, self.clusters, cluster_of)
         for best, sums in ((False, self._worst), (True, self._best)):
             filled = self.benchmark.fill_unscored(scores, best)
