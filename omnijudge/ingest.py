@@ -19,6 +19,7 @@ from omnijudge.benchmarks.base import Annotations, Benchmark, Partition
 from omnijudge.config import SystemConfig
 from omnijudge.errors import ConfigError, DataError, Problem
 from omnijudge.partitions import Plan, TableWriter, write_table
+from omnijudge.transcripts.findings import SETUP_CODES
 
 if TYPE_CHECKING:
     from omnijudge.config import RunConfig
@@ -26,12 +27,6 @@ if TYPE_CHECKING:
 
 BLOCK = 32
 """Samples in a block: what bounds memory and fixes the order of sums."""
-
-SETUP_REFUSALS = {
-    "unknown_format", "wrong_format", "ambiguous_format", "no_times", "no_media_clock",
-    "mixed_units", "several_results",
-}  # fmt: skip
-"""Codes of refusals that speak of the set-up of a whole system, not of one file."""
 
 
 @dataclass
@@ -159,7 +154,7 @@ def read_outputs(
     samples = sum(len(ids) for ids in plan.blocks)
     for system, counted in refusals.items():
         ingest.missing[system] = sum(counted.values())
-        setup = sum(n for code, n in counted.items() if code in SETUP_REFUSALS)
+        setup = sum(n for code, n in counted.items() if code in SETUP_CODES)
         if setup == samples:
             raise ConfigError(_setup_message(system, ingest))
 
@@ -219,5 +214,5 @@ def _count_refusals(outputs: pa.Table, counted: Counter[str]) -> None:
 
 
 def _setup_message(system: str, ingest: Ingest) -> str:
-    first = next(p for p in ingest.problems if p.system == system and p.code in SETUP_REFUSALS)
+    first = next(p for p in ingest.problems if p.system == system and p.code in SETUP_CODES)
     return f"systems.{system}: none of its outputs can be read as configured; the first: {first}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -110,14 +111,11 @@ def slot_bounds(units: pa.Table, options: Options) -> SlotBounds:
             t_start, t_a, taken["t_end"].to_pylist(), taken["open_ended"].to_pylist(), strict=True
         )
     ]
-    samples, offsets = _runs([ids[i] for i in rows])
+    # A sample may have no slot at all; its chunks are unmatched then.
+    samples = list(dict.fromkeys(ids))
+    counts = Counter(ids[i] for i in rows)
+    offsets = np.cumsum([0, *(counts[s] for s in samples)], dtype=np.int64)
     return SlotBounds(samples, offsets, rows, t_start, t_a, t_end)
-
-
-def _runs(values: list[str]) -> tuple[list[str], np.ndarray[Any, np.dtype[np.int64]]]:
-    """Distinct neighbouring values and where each run begins (with the end appended)."""
-    starts = [i for i, v in enumerate(values) if i == 0 or v != values[i - 1]]
-    return [values[i] for i in starts], np.array([*starts, len(values)], np.int64)
 
 
 @dataclass(frozen=True, slots=True)

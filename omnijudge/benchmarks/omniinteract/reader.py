@@ -132,8 +132,12 @@ def _read_annotation(
     if not _times_are_usable(slots, problem):
         return None
     if not slots:
-        problem("no_slots", "holds no usable row; correct the times or take the sample out")
-        return None
+        problem(
+            "no_slots",
+            "holds no usable row; everything a system says there counts as unmatched",
+            "",
+            "warning",
+        )
     if sample.scene_type == "1QnA":
         _check_question_time(root, problem)
     return slots

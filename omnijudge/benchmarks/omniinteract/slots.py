@@ -78,7 +78,7 @@ def read_rows(root: Any, dropped: list[Dropped] | None = None) -> list[Row]:
     rows = []
     for number, r in enumerate(root if isinstance(root, list) else []):
         if not isinstance(r, dict):
-            _drop(dropped, f"row {number}", f"is {type(r).__name__}, not an object")
+            _drop(dropped, f"row {number}", f"is {_kind(r)}, not an object")
             continue
         q, a = parse_time(r.get("question_time")), parse_time(r.get("answer_time"))
         if q is None or a is None:
