@@ -107,13 +107,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
 
 
-def _load(args: argparse.Namespace) -> Any:
+def _load(args: argparse.Namespace, problems: list[Any] | None = None) -> Any:
     from omnijudge.config import load_config
 
     overrides = list(args.overrides)
     if getattr(args, "backend", None):
         overrides.append(f"execution.backend={args.backend}")
-    return load_config(args.config, overrides)
+    return load_config(args.config, overrides, problems)
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -135,16 +135,18 @@ def _run(args: argparse.Namespace) -> int:
 
 def _validate(args: argparse.Namespace) -> int:
     from omnijudge.progress import Progress
-    from omnijudge.validate import counted, validate
+    from omnijudge.validate import report, validate
 
-    config = _load(args)
-    _, problems = validate(config, Progress())
-    for problem in problems:
-        print(f"{problem.level}: {problem}")
-    counts = counted(problems)
-    said = ", ".join(f"{counts.get(k, 0)} {k}s" for k in ("error", "warning"))
-    print(f"{args.config}: {said}")
-    return 1 if counts.get("error") else 0
+    problems: list[Any] = []
+    config = _load(args, problems)
+    wrong_config = bool(problems)
+    found = validate(config, Progress())
+    problems += found.problems
+    for line in report(args.config, problems, found):
+        print(line)
+    if any(p.level == "error" for p in found.problems):
+        return 1
+    return 2 if wrong_config else 0
 
 
 def _metrics(args: argparse.Namespace) -> int:

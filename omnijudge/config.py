@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import difflib
 import os
 import re
@@ -21,7 +22,7 @@ from pydantic import (
     model_validator,
 )
 
-from omnijudge.errors import ConfigError
+from omnijudge.errors import ConfigError, Problem
 
 
 class Model(BaseModel):
@@ -246,18 +247,16 @@ def parse_size(text: str) -> int:
 
 
 class _Loader(yaml.SafeLoader):
-    """Refuses a key that stands twice in one mapping (YAML keeps the last one in silence)."""
+    """Names a key that stands twice in one mapping (YAML keeps the last one in silence)."""
+
+    repeated: list[tuple[int, Any]]
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[Any] = set()
         for key_node, _ in node.value:
             key = self.construct_object(key_node, deep=True)
             if key in seen:
-                line = key_node.start_mark.line + 1
-                raise ConfigError(
-                    f"{self.name}: line {line}: the key {key!r} stands twice; "
-                    "rename or remove one of them"
-                )
+                self.repeated.append((key_node.start_mark.line + 1, key))
             seen.add(key)
         return dict(super().construct_mapping(node, deep))
 
@@ -273,8 +272,12 @@ for _first in "-+0123456789":
     )
 
 
-def read_yaml(path: Path) -> dict[str, Any]:
+def read_yaml(path: Path, problems: list[Problem] | None = None) -> dict[str, Any]:
     """Reads a YAML mapping.
+
+    Args:
+        path: the file.
+        problems: if given, a key that stands twice is added to it instead of being raised.
 
     Raises:
         ConfigError: unreadable, not YAML, not a mapping, or a key that stands twice.
@@ -285,22 +288,32 @@ def read_yaml(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path}: cannot be read ({e.strerror}); check the path") from e
     except UnicodeDecodeError as e:
         raise ConfigError(f"{path}: byte {e.start} is not UTF-8; save the file as UTF-8") from e
-    loader = _Loader(text)
-    loader.name = str(path)
     try:
-        value = loader.get_single_data()
+        value, repeated = _load(text)
     except yaml.YAMLError as e:
         mark = getattr(e, "problem_mark", None)
         place = f"line {mark.line + 1}: " if mark else ""
         raise ConfigError(
             f"{path}: {place}not valid YAML ({getattr(e, 'problem', None) or e})"
         ) from e
-    finally:
-        loader.dispose()
+    for line, key in repeated:
+        message = f"the key {key!r} stands twice; rename or remove one of them"
+        if problems is None:
+            raise ConfigError(f"{path}: line {line}: {message}")
+        problems.append(Problem("repeated_key", "error", str(path), f"line {line}", message))
     if not isinstance(value, dict):
         kind = "nothing" if value is None else type(value).__name__
         raise ConfigError(f"{path}: the file must hold keys and values; found {kind}")
     return value
+
+
+def _load(text: str) -> tuple[Any, list[tuple[int, Any]]]:
+    loader = _Loader(text)
+    loader.repeated = []
+    try:
+        return loader.get_single_data(), loader.repeated
+    finally:
+        loader.dispose()
 
 
 def set_key(values: dict[str, Any], path: str, text: str) -> None:
@@ -314,44 +327,69 @@ def set_key(values: dict[str, Any], path: str, text: str) -> None:
         if not isinstance(child, dict):
             raise ConfigError(f"-o {path}: {key} holds a value, not keys")
         node = child
-    loader = _Loader(text)
     try:
-        node[keys[-1]] = loader.get_single_data()
+        node[keys[-1]], _ = _load(text)
     except yaml.YAMLError as e:
         raise ConfigError(f"-o {path}={text}: the value is not valid YAML") from e
-    finally:
-        loader.dispose()
 
 
-def load_config(path: str | os.PathLike[str], overrides: Sequence[str] = ()) -> RunConfig:
+def load_config(
+    path: str | os.PathLike[str],
+    overrides: Sequence[str] = (),
+    problems: list[Problem] | None = None,
+) -> RunConfig:
     """Loads a configuration file and applies ``key.path=value`` overrides.
 
-    Relative paths inside are resolved against the file's folder; relative paths in overrides and
-    a relative ``output`` against the same folder, so that a run means the same from anywhere.
+    Relative paths, in the file and in overrides, are meant from the file's folder, so that a run
+    means the same from anywhere.
+
+    Args:
+        path: the file.
+        overrides: as behind ``-o``.
+        problems: if given, keys that are unknown or stand twice are added to it and passed over,
+            so that ``validate`` can go on to the data.
 
     Raises:
-        ConfigError: anything wrong with it; all problems in one message.
+        ConfigError: anything (else) wrong with it; all problems in one message.
     """
     file = Path(path)
-    values = read_yaml(file)
+    values = read_yaml(file, problems)
     for item in overrides:
         key, sep, text = item.partition("=")
         if not sep or not key.strip():
             raise ConfigError(f"-o {item}: write key.path=value")
         set_key(values, key.strip(), text)
-    return build_config(values, file.parent.resolve(), str(path))
+    return build_config(values, file.parent.resolve(), str(path), problems)
 
 
-def build_config(values: dict[str, Any], base: Path, source: str) -> RunConfig:
+def build_config(
+    values: dict[str, Any], base: Path, source: str, problems: list[Problem] | None = None
+) -> RunConfig:
     """Validates configuration values; ``base`` is the folder relative paths are meant from."""
-    values = dict(values)
-    try:
-        values["systems"] = _expand_systems(values.get("systems"), base, source)
-        config = RunConfig.model_validate(values)
-    except ValidationError as e:
-        lines = [explain(err, source) for err in e.errors(include_url=False)]
-        raise ConfigError("\n".join(dict.fromkeys(lines))) from None
-    return _resolve_paths(config, base)
+    values = copy.deepcopy(values)
+    values["systems"] = _expand_systems(values.get("systems"), base, source)
+    while True:
+        try:
+            config = RunConfig.model_validate(values)
+        except ValidationError as e:
+            errors = e.errors(include_url=False)
+            unknown = [err for err in errors if err["type"] == "extra_forbidden"]
+            if problems is not None and unknown:
+                for err in unknown:
+                    message = explain(err, source).removeprefix(f"{source}: ")
+                    place, _, message = message.partition(": ")
+                    problems.append(Problem("unknown_key", "error", source, place, message))
+                    _remove(values, [x for x in err["loc"] if x not in _TAGS])
+                continue
+            lines = [explain(err, source) for err in errors]
+            raise ConfigError("\n".join(dict.fromkeys(lines))) from None
+        return _resolve_paths(config, base)
+
+
+def _remove(values: Any, location: Sequence[Any]) -> None:
+    for step in location[:-1]:
+        values = values[step]
+    del values[location[-1]]
 
 
 def _expand_systems(systems: Any, base: Path, source: str) -> Any:

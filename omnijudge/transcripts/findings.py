@@ -23,6 +23,7 @@ _CODES: dict[str, tuple[Level, str]] = {
     "bad_cues": ("warning", "{n} cues with an unreadable timing line were dropped"),
     "beyond_clip": ("warning", "{n} chunks start after the end of the clip ({duration:g} s)"),
     "blank_in_cue": ("info", "{n} blank lines inside cues were passed over"),
+    "byte_order_mark": ("info", "the file starts with a byte-order mark; it was passed over"),
     "cancelled_response": ("warning", "{n} replies were cancelled or left incomplete"),
     "cleared_response": (
         "warning",

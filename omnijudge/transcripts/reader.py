@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -102,6 +103,8 @@ def parse_transcript(
         path: where it lies, to look at files beside it; None: nothing is looked at.
     """
     findings = Findings()
+    if data.startswith(BOM_UTF8):
+        findings.add("byte_order_mark")
     reading = _Reading(options, findings, path)
     try:
         chunks = reading.read(data, file)
