@@ -1,0 +1,1 @@
+"""What people read: tables in a terminal, text formats, plots, and a self-contained HTML report."""
