@@ -23,6 +23,10 @@ OUTSIDE = 0.5
 OVERLAP = 0.05
 CLIP_SLACK = 5.0
 """Seconds that a plausible transcript may reach beyond its clip."""
+MILLISECONDS_FROM = 10.0
+"""How many times the clip's length a start must be to count as milliseconds among seconds: speech
+that merely goes on after the end of the clip stays below, all milliseconds but those of the first
+hundredth of the clip lie above."""
 
 
 def check_times(
@@ -77,7 +81,7 @@ def _mixed_units(chunks: Sequence[Chunk], duration: float | None) -> tuple[str, 
     if duration is None:
         return None
     limit = duration + CLIP_SLACK
-    far = [c for c in chunks if limit < c[1] <= 1000 * limit]
+    far = [c for c in chunks if MILLISECONDS_FROM * limit < c[1] <= 1000 * limit]
     if 10 * len(far) < len(chunks) or not far:
         return None
     near = next((c for c in chunks if c.end <= limit), None)

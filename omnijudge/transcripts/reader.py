@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from omnijudge.errors import Problem
 from omnijudge.transcripts import adapters, millisecond, subtitles, whisper
 from omnijudge.transcripts.detect import describe, detect_json, is_result, matches, several_results
 from omnijudge.transcripts.entries import Clock, Entry, choose_speakers, label_field, to_chunks
@@ -103,17 +104,20 @@ def parse_transcript(
         path: where it lies, to look at files beside it; None: nothing is looked at.
     """
     findings = Findings()
-    if data.startswith(BOM_UTF8):
-        findings.add("byte_order_mark")
     reading = _Reading(options, findings, path)
+    chunks: list[Chunk] = []
+    refused: Problem | None = None
     try:
         chunks = reading.read(data, file)
     except UnreadableFile as fault:
-        return Transcript([], reading.format, findings.problems(file), fault.problem)
+        refused = fault.problem
     except Refusal as refusal:
-        return Transcript([], reading.format, findings.problems(file), refusal.problem(file))
+        refused = refusal.problem(file)
+    if data.startswith(BOM_UTF8):
+        findings.add("byte_order_mark")
     problems = findings.problems(file) if findings else []
-    return Transcript(chunks, reading.format, problems, None, reading.timing)
+    timing = reading.timing if refused is None else None
+    return Transcript(chunks, reading.format, problems, refused, timing)
 
 
 class _Reading:

@@ -97,7 +97,7 @@ def test_words_with_such_times_are_dropped() -> None:
 
 def plainly(root: Any) -> list[Chunk] | None:
     """Rule 5, word for word."""
-    chunks = []
+    chunks: list[Chunk] = []
     for number, entry in enumerate(root["chunks"]):
         times = entry.get("timestamp") if isinstance(entry, dict) else None
         if not isinstance(times, list) or len(times) != 2:
@@ -107,7 +107,7 @@ def plainly(root: Any) -> list[Chunk] | None:
             continue
         if not (isfinite(start) and isfinite(end)):
             return None
-        words = []
+        words: list[Word] = []
         listed = entry.get("aligned_words")
         for word in listed if isinstance(listed, list) else []:
             if not isinstance(word, dict):

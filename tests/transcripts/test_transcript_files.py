@@ -211,3 +211,8 @@ def test_halves_in_words(read: Any) -> None:
         "grouped_words": 2,
         "replaced_surrogates": 2,
     }
+
+
+def test_a_mark_is_worth_knowing(read: Any) -> None:
+    found = read(b"\xef\xbb\xbfWEBVTT\n")
+    assert [p.code for p in found.problems] == ["empty_transcript", "byte_order_mark"]
