@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -139,9 +140,13 @@ def same_tools(part: Partition, a: Assignment, targets: Ints, options: Options) 
     for i, (want, members) in enumerate(zip(wanted, (end - begin).tolist(), strict=True)):
         got = [name for names in called[at : at + members] for name in names or ()]
         at += members
-        case = options.tool_case_sensitive
-        same[i] = tool_set(got, case) == tool_set(want or (), case)
+        same[i] = _same_names(tuple(got), tuple(want or ()), options.tool_case_sensitive)
     return same
+
+
+@lru_cache(maxsize=4096)
+def _same_names(got: tuple[str, ...], want: tuple[str, ...], case_sensitive: bool) -> bool:
+    return tool_set(got, case_sensitive) == tool_set(want, case_sensitive)
 
 
 def _within(counts: Ints) -> Ints:
