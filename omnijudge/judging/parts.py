@@ -139,7 +139,7 @@ class PartReader:
         try:
             table = table.select(columns).cast(wanted)
             table.validate(full=True)
-        except (pa.ArrowException, KeyError) as e:
+        except (pa.ArrowException, KeyError, ValueError, TypeError) as e:
             raise DamagedPart(self.path, str(e), block) from e
         if table.num_rows != expected or any(c.null_count for c in table.columns):
             raise DamagedPart(self.path, "rows are missing", block)
