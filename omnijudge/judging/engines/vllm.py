@@ -51,13 +51,13 @@ class VllmEngine:
         if self._budget is not None:
             _require_budget(self._vllm, where)
             arguments.setdefault("reasoning_parser", "deepseek_r1")
-        self._llm = _load(self._vllm, arguments, where)
+        self.llm = _load(self._vllm, arguments, where)
         # A folder's place is nobody's business but this machine's.
         self._model = Path(model.name).name
         if model.revision is not None:
             self._model = f"{model.name}@{model.revision}"
-        self._tokenizer = self._llm.get_tokenizer()
-        self._limit = int(self._llm.llm_engine.model_config.max_model_len)
+        self._tokenizer = self.llm.get_tokenizer()
+        self._limit = int(self.llm.llm_engine.model_config.max_model_len)
         self._template = _template(self._tokenizer, arguments.get("chat_template"), where)
         self._template_kwargs = _template_kwargs(self._template, judge)
         _open.add(id(self))
@@ -123,7 +123,7 @@ class VllmEngine:
                 prompts[i] = self._render(request.messages)
             except Exception as e:  # a template is a program of its own and may raise anything
                 replies[i] = _refused(f"the model's chat template refuses the messages: {e}")
-        tokens = self._count(prompts)
+        tokens = dict(zip(prompts, self._encode(list(prompts.values())), strict=True))
         for i, ids in tokens.items():
             if len(ids) >= self._limit:
                 replies[i] = _refused(
@@ -138,7 +138,7 @@ class VllmEngine:
     def counters(self) -> dict[str, float]:
         """vLLM's running counters: prompt, cached and generated tokens, prefix-cache use."""
         found: dict[str, float] = {}
-        for metric in self._llm.get_metrics():
+        for metric in self.llm.get_metrics():
             name = metric.name.removeprefix("vllm:")
             if name in _COUNTERS:
                 found[name] = found.get(name, 0.0) + float(metric.value)
@@ -148,11 +148,11 @@ class VllmEngine:
         """Frees the model and the memory of its device."""
         import gc
 
-        if self._llm is None:
+        if self.llm is None:
             return
         _open.discard(id(self))
-        _closed.append(self._llm)
-        self._llm = None
+        _closed.append(self.llm)
+        self.llm = None
         if _open and os.environ.get("VLLM_ENABLE_V1_MULTIPROCESSING") == "0":
             return  # ending one engine inside a process ends the groups that all of them share
         while _closed:
@@ -177,14 +177,19 @@ class VllmEngine:
             text += f"{self._marks.start}\n"
         return text
 
-    def _count(self, prompts: dict[int, str]) -> dict[int, list[int]]:
-        if not prompts:
-            return {}
-        # The template has written the special tokens already; a second start token would harm.
-        encoded = self._tokenizer(list(prompts.values()), add_special_tokens=False)
-        return dict(zip(prompts, encoded["input_ids"], strict=True))
+    def tokens(self, conversations: Sequence[list[Message]]) -> list[list[int]]:
+        """Prompts as the model gets them: through its chat template, as token ids."""
+        return self._encode([self._render(messages) for messages in conversations])
 
-    def _parameters(self, request: Request) -> Any:
+    def _encode(self, texts: list[str]) -> list[list[int]]:
+        if not texts:
+            return []
+        # The template has written the special tokens already; a second start token would harm.
+        encoded: list[list[int]] = self._tokenizer(texts, add_special_tokens=False)["input_ids"]
+        return encoded
+
+    def parameters(self, request: Request) -> Any:
+        """vLLM's sampling parameters for a request."""
         sampling = self._judge.sampling
         settings: dict[str, Any] = {
             "temperature": sampling.temperature,
@@ -208,11 +213,11 @@ class VllmEngine:
         """Asks for some rows of a batch; one that vLLM refuses is told apart by halving."""
         if not rows:
             return {}
-        parameters = [self._parameters(batch[i]) for i in rows]
-        call: Callable[..., Any] = self._llm.generate
+        parameters = [self.parameters(batch[i]) for i in rows]
+        call: Callable[..., Any] = self.llm.generate
         settings: dict[str, Any] = {"use_tqdm": False}
         if chat:
-            call = self._llm.chat
+            call = self.llm.chat
             settings["chat_template_kwargs"] = self._template_kwargs
         try:
             outputs = call(list(prompts), parameters, **settings)
