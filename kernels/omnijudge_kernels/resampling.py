@@ -7,6 +7,8 @@ float64, so neither the BLAS, its threads nor the chunking can change a bit of a
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import numpy.typing as npt
 
@@ -71,40 +73,17 @@ def replicate_sums(counts: Counts, sums: Array, out: Array | None = None) -> Arr
         (..., B): replicates are the last, contiguous axis.
     """
     n_replicates, n_clusters = counts.shape
-    shape = (*sums.shape[1:], n_replicates)
-    columns = np.ascontiguousarray(sums.reshape(n_clusters, -1).T)
-    most = max(1, int(counts.sum(axis=1, dtype=np.int64).max(initial=0)))
-    columns = exact_columns(columns, most)
-    # float32 has 24 bits: enough for counts of events, at half the price.
-    short = (columns == np.rint(columns)).all(axis=1)
-    short &= np.abs(columns).max(axis=1, initial=0.0) * most < 2**24
-    result = np.empty(shape) if out is None else out
-    flat = result.reshape(columns.shape[0], n_replicates)
+    columns, short = _rounded(sums.reshape(n_clusters, -1), counts)
+    result = np.empty((*sums.shape[1:], n_replicates)) if out is None else out
+    flat = result.reshape(len(columns), n_replicates)
     for rows, kind in ((short, np.float32), (~short, np.float64)):
         if rows.any():
-            _multiply(columns[rows].astype(kind), counts, rows, flat)
+            for chunk, product in _products(columns[rows].astype(kind), counts):
+                if rows.all():
+                    flat[:, chunk] = product
+                else:
+                    flat[rows, chunk] = product
     return result
-
-
-def _multiply(
-    columns: npt.NDArray[np.floating],
-    counts: Counts,
-    rows: npt.NDArray[np.bool_],
-    result: Array,
-) -> None:
-    step = _CHUNK_REPLICATES
-    buffer = np.empty((min(step, counts.shape[0]), counts.shape[1]), columns.dtype)
-    product = np.empty((len(columns), len(buffer)), columns.dtype)
-    for first in range(0, counts.shape[0], step):
-        block = counts[first : first + step]
-        weights = buffer[: len(block)]
-        np.copyto(weights, block, casting="unsafe")
-        made = product if len(block) == len(buffer) else np.empty_like(product[:, : len(block)])
-        np.matmul(columns, weights.T, out=made)
-        if rows.all():
-            result[:, first : first + step] = made
-        else:
-            result[rows, first : first + step] = made
 
 
 def ratio_replicates(
@@ -121,9 +100,41 @@ def ratio_replicates(
     Returns:
         (S, B) ratios; NaN where the denominator is not positive.
     """
-    both = replicate_sums(counts, np.stack([numerators, denominators], axis=1))
-    if out is None:
-        out = np.empty_like(both[0])
-    out[...] = np.nan
-    np.divide(both[0], both[1], out=out, where=both[1] > 0)
-    return out
+    n_systems = numerators.shape[1]
+    columns, short = _rounded(np.concatenate([numerators, denominators], axis=1), counts)
+    result = np.empty((n_systems, len(counts))) if out is None else out
+    kind = np.float32 if short.all() else np.float64
+    for chunk, product in _products(columns.astype(kind), counts):
+        top, bottom = product[:n_systems], product[n_systems:]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            np.divide(top, bottom, out=result[:, chunk], dtype=np.float64)
+        if not (bottom > 0).all():
+            result[:, chunk][bottom <= 0] = np.nan
+    return result
+
+
+def _rounded(sums: Array, counts: Counts) -> tuple[Array, npt.NDArray[np.bool_]]:
+    """Columns (C, V) on their grid, and which of them have exact sums even in float32."""
+    columns = np.ascontiguousarray(sums.T, np.float64)
+    most = max(1, int(counts.sum(axis=1, dtype=np.int64).max(initial=0)))
+    columns = exact_columns(columns, most)
+    # float32 has 24 bits: enough for counts of events, at half the price.
+    short = (columns == np.rint(columns)).all(axis=1)
+    short &= np.abs(columns).max(axis=1, initial=0.0) * most < 2**24
+    return columns, short
+
+
+def _products(
+    columns: npt.NDArray[np.floating], counts: Counts
+) -> Iterator[tuple[slice, npt.NDArray[np.floating]]]:
+    """Sums of all columns for some replicates at a time; the array is used again."""
+    step = min(_CHUNK_REPLICATES, max(len(counts), 1))
+    weights = np.empty((step, counts.shape[1]), columns.dtype)
+    product = np.empty((len(columns), step), columns.dtype)
+    for first in range(0, len(counts), step):
+        block = counts[first : first + step]
+        np.copyto(weights[: len(block)], block, casting="unsafe")
+        if len(block) < step:
+            product = np.empty((len(columns), len(block)), columns.dtype)
+        np.matmul(columns, weights[: len(block)].T, out=product)
+        yield slice(first, first + len(block)), product

@@ -70,22 +70,47 @@ class Interval:
     dropped: npt.NDArray[np.int64]
 
 
-def percentile_interval(replicates: Array, confidence: float) -> Interval:
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """Replicates in ascending order.
+
+    Attributes:
+        values: (..., B), undefined ones (NaN) last.
+        valid: (...) number of defined ones.
+    """
+
+    values: Array
+    valid: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, replicates: Array) -> Ordered:
+        """Sort replicates (..., B)."""
+        values = np.sort(replicates, axis=-1)
+        return cls(values, np.asarray(values.shape[-1] - np.isnan(values).sum(axis=-1)))
+
+    def interval(self, q_low: Array, q_high: Array) -> Interval:
+        """Two quantiles, one pair of probabilities (...) for each statistic."""
+        return Interval(
+            order_statistic(self.values, self.valid, q_low),
+            order_statistic(self.values, self.valid, q_high),
+            self.values.shape[-1] - self.valid,
+        )
+
+
+def percentile_interval(replicates: Array | Ordered, confidence: float) -> Interval:
     """Percentile interval, linear between order statistics at ``q * (n - 1)``.
 
     Args:
         replicates: (..., B) values of the statistic; NaN where it is undefined.
         confidence: such as 0.95.
     """
-    ordered = np.sort(replicates, axis=-1)  # NaN goes last
-    valid = _valid(ordered)
-    tail = (1 - confidence) / 2
-    low, high = (order_statistic(ordered, valid, np.full(valid.shape, q)) for q in (tail, 1 - tail))
-    return Interval(low, high, replicates.shape[-1] - valid)
+    ordered = replicates if isinstance(replicates, Ordered) else Ordered.of(replicates)
+    tail = np.full(ordered.valid.shape, (1 - confidence) / 2)
+    return ordered.interval(tail, 1 - tail)
 
 
 def bca_interval(
-    replicates: Array, value: Array, leave_one_out: Array, confidence: float
+    replicates: Array | Ordered, value: Array, leave_one_out: Array, confidence: float
 ) -> Interval:
     """Bias-corrected and accelerated interval (Efron 1987).
 
@@ -100,21 +125,15 @@ def bca_interval(
 
 
 def bca_from_centred(
-    replicates: Array, value: Array, centred: Array, size: Array, confidence: float
+    replicates: Array | Ordered, value: Array, centred: Array, size: Array, confidence: float
 ) -> Interval:
     """`bca_interval` from centred jackknife values (..., V) of a statistic of some size."""
-    ordered = np.sort(replicates, axis=-1)
-    valid = _valid(ordered)
+    ordered = replicates if isinstance(replicates, Ordered) else Ordered.of(replicates)
     point = np.asarray(value)[..., None]
-    ties = (ordered < point).sum(axis=-1) + (ordered <= point).sum(axis=-1)
-    share = ties / (2 * np.maximum(valid, 1))
+    ties = (ordered.values < point).sum(axis=-1) + (ordered.values <= point).sum(axis=-1)
+    share = ties / (2 * np.maximum(ordered.valid, 1))
     factor = acceleration((centred**2).sum(axis=-1), (centred**3).sum(axis=-1), size)
-    q_low, q_high = bca_probabilities(share, valid, factor, confidence)
-    return Interval(
-        order_statistic(ordered, valid, q_low),
-        order_statistic(ordered, valid, q_high),
-        replicates.shape[-1] - valid,
-    )
+    return ordered.interval(*bca_probabilities(share, ordered.valid, factor, confidence))
 
 
 def centred_jackknife(leave_one_out: Array, value: Array) -> Array:
@@ -162,11 +181,6 @@ def bca_probabilities(
         )
         ends.append(ndtr(bias + moved))
     return ends[0], ends[1]
-
-
-def _valid(ordered: Array) -> npt.NDArray[np.int64]:
-    count: npt.NDArray[np.int64] = ordered.shape[-1] - np.isnan(ordered).sum(axis=-1)
-    return count
 
 
 def order_statistic(ordered: Array, valid: npt.NDArray[np.int64], q: Array) -> Array:
