@@ -108,7 +108,7 @@ class Results:
         self.manifest = manifest
         names = [n for n in Cell.__dataclass_fields__ if n in metrics.column_names]
         columns = [metrics[n].to_pylist() for n in names]
-        missing = {n: None for n in Cell.__dataclass_fields__ if n not in names}
+        missing: dict[str, Any] = {n: None for n in Cell.__dataclass_fields__ if n not in names}
         self._cells: dict[tuple[str, str, str], Cell] = {}
         for row in zip(*columns, strict=True):
             cell = Cell(**dict(zip(names, row, strict=True)), **missing)
@@ -150,6 +150,14 @@ class Results:
     def all_cells(self) -> Sequence[Cell]:
         """Every cell, in the order of the table."""
         return tuple(self._cells.values())
+
+    def missing(self, system: str) -> int:
+        """Samples of this system without a usable output."""
+        for key in (self.lead, *self.keys):
+            cell = self.cell(system, *key)
+            if cell is not None and cell.n_missing is not None:
+                return cell.n_missing
+        return 0
 
     def has(self, metric: str, group: str) -> bool:
         """Whether any system has a value for it."""

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-import io
-import os
-import shutil
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from omnijudge.report.grid import Entry, Grid, Head, text_entry
 from omnijudge.report.losses import findings, losses, stopped
+from omnijudge.report.notes import (
+    coverage_sentence,
+    missing_sentence,
+    provenance,
+    ranking_sentence,
+    warning_sentence,
+)
 from omnijudge.report.published import BLOCKS, Column
-from omnijudge.report.results import SMOKE_NOTE, Cell, Ranked, Results
+from omnijudge.report.results import Cell, Ranked, Results
+from omnijudge.report.text_tables import column_width, open_console, rich_table
 from omnijudge.report.vocabulary import EMPTY, group_name, metric_name
 from omnijudge.run_directory import REPORT
 
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
-
-PIPED_WIDTH = 110
 MOST_ROWS = 40
+FIRST_ROWS = 30
 MOST_COLUMNS = 8
 
 
@@ -36,18 +37,32 @@ def summary_text(run: Path, width: int | None = None) -> str:
         DataError: there is no readable run.
     """
     results = Results.read(run)
+    counts = results.manifest.get("counts") or {}
     console, out = open_console(width)
-    for line in _head(results):
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
-    console.print(_ranking(results, console.width))
-    for line in _notes(results):
-        console.print(line, markup=False, highlight=False)
+    reason = stopped(results.manifest)
+    if reason:
+        console.print(f"NOT COMPLETE: {reason}. The numbers are about what was done until then.")
+    console.print(
+        f"{results.title}: {_count(counts, 'samples')} samples, {_count(counts, 'units')} units, "
+        f"{len(results.systems):,} systems",
+        style="bold",
+    )
+    console.print()
+    grid, columns = _ranking(results, console.width)
+    bold = next(i for i, h in enumerate(grid.heads) if h.key == "lead")
+    console.print(rich_table(grid, range(len(grid.heads)), bold))
+    for note in grid.notes:
+        console.print(note)
+    console.print()
+    cells = [c for column in columns for c in results.cells(column.metric, column.group)]
+    for line in _about(results, cells):
+        console.print(line)
     console.print()
     for line in [*_loss_lines(results), *_question_lines(results.manifest)]:
-        console.print(line, markup=False, highlight=False)
+        console.print(line)
     report = Path(run) / REPORT
     if report.exists():
-        console.print(f"Report: {report}", markup=False, highlight=False, soft_wrap=True)
+        console.print(f"Report: {report}", soft_wrap=True)
     return out.getvalue().rstrip()
 
 
@@ -72,115 +87,101 @@ def dry_run_text(counts: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def open_console(width: int | None = None) -> tuple[Console, io.StringIO]:
-    """A console that collects text: styled on a terminal that wants it, plain elsewhere."""
-    from rich.console import Console
-
-    out = io.StringIO()
-    terminal = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
-    if width is None:
-        width = shutil.get_terminal_size((PIPED_WIDTH, 24)).columns if terminal else PIPED_WIDTH
-    plain = not terminal or "NO_COLOR" in os.environ
-    console = Console(
-        file=out, width=max(width, 40), force_terminal=not plain, no_color=plain,
-        color_system=None if plain else "auto", emoji=False, markup=False, highlight=False,
-    )  # fmt: skip
-    return console, out
-
-
 def _count(counts: Mapping[str, Any], key: str) -> str:
     return f"{int(counts.get(key) or 0):,}"
 
 
-def _head(results: Results) -> list[str]:
-    counts = results.manifest.get("counts") or {}
-    lines = []
-    reason = stopped(results.manifest)
-    if reason:
-        lines.append(f"STOPPED EARLY: {reason}. The numbers are about what was done until then.")
-    judges = ", ".join(map(str, results.judges)) or "none"
-    packs = ", ".join(dict.fromkeys(f"prompts {j.pack}" for j in results.judges if j.pack))
-    corrections = f" + {', '.join(results.corrections)}" if results.corrections else ""
-    parts = [results.title, f"profile {results.profile}{corrections}", f"judge {judges}", packs]
-    lines.append("  ".join(p for p in parts if p))
-    lines.append(
-        f"{_count(counts, 'samples')} samples, {_count(counts, 'units')} units, "
-        f"{len(results.systems)} systems"
-    )
-    if results.smoke:
-        lines.append(f"Note: {SMOKE_NOTE}.")
-    return [*lines, ""]
+# The ranking
 
 
 def leading_columns(results: Results) -> list[Column]:
-    """The leading metric first, then its neighbours in the papers' main table."""
+    """The leading metric first, then its neighbours in the table of the papers it stands in."""
     lead = results.lead
-    blocks = BLOCKS.get(results.benchmark, ())
-    block = next((b for b in blocks if any((c.metric, c.group) == lead for c in b.columns)), None)
-    if block is None:
-        others = [Column(m, g, group_name(g)) for m, g in results.keys]
+    own = Column(*lead, group_name(lead[1]))
+    for block in BLOCKS.get(results.benchmark, ()):
+        if any((c.metric, c.group) == lead for c in block.columns):
+            others = [c for c in block.columns if c.less is None]
+            own = next(c for c in others if (c.metric, c.group) == lead)
+            break
     else:
-        others = [c for c in block.columns if c.less is None]
-    found = [c for c in others if (c.metric, c.group) == lead] or [
-        Column(*lead, group_name(lead[1]))
-    ]
+        others = [Column(m, g, f"{m} {g}") for m, g in results.keys]
+    found = [own]
     found += [c for c in others if (c.metric, c.group) != lead and results.has(c.metric, c.group)]
     return found[:MOST_COLUMNS]
 
 
-def _ranking(results: Results, width: int) -> Table:
-    """The ranking table: as many columns and intervals as the width takes."""
-    from rich.cells import cell_len
-
+def _ranking(results: Results, width: int) -> tuple[Grid, list[Column]]:
+    """The ranking, with as many columns and intervals as the width takes."""
     columns = leading_columns(results)
-    rows = results.ranking
-    shown = rows if len(rows) <= MOST_ROWS else rows[: MOST_ROWS - 10]
-    missing = any(_missing(r) for r in rows)
-    fixed = 8 + max((cell_len(r.system) for r in shown), default=6)
-    fixed += 10 if missing else 0
-    plans = [(len(columns), len(columns)), (len(columns), 1)]
-    plans += [(n, 1) for n in range(len(columns) - 1, 0, -1)] + [(1, 0)]
-    for number, with_interval in plans:
-        texts = [
-            [_value(results, r.system, c, i < with_interval) for r in shown]
-            for i, c in enumerate(columns[:number])
-        ]
-        widths = [
-            max(map(cell_len, (_header(c), *column)), default=0) + 2
-            for c, column in zip(columns, texts, strict=False)
-        ]
-        if fixed + sum(widths) <= width:
+    rows = results.ranking if len(results.ranking) <= MOST_ROWS else results.ranking[:FIRST_ROWS]
+    for shown, intervals in _plans(len(columns)):
+        grid = _grid(results, columns[:shown], rows, intervals)
+        if sum(column_width(grid, i) for i in range(len(grid.heads))) <= width:
             break
-    return _table(results, columns[: len(texts)], texts, shown, missing)
+    return grid, columns[:shown]
 
 
-def _table(
-    results: Results,
-    columns: Sequence[Column],
-    texts: Sequence[Sequence[str]],
-    rows: Sequence[Ranked],
-    missing: bool,
-) -> Table:
-    from rich import box
-    from rich.table import Table
+def _plans(columns: int) -> Iterator[tuple[int, int]]:
+    """How many columns, and how many of them with intervals: from rich to poor."""
+    yield columns, columns
+    for shown in range(columns, 0, -1):
+        yield shown, 1
+    yield 1, 0
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
-    table.add_column("#", justify="right", no_wrap=True)
-    table.add_column("System", overflow="fold")
+
+def _grid(
+    results: Results, columns: Sequence[Column], rows: Sequence[Ranked], intervals: int
+) -> Grid:
+    cells = [[results.cell(r.system, c.metric, c.group) for r in rows] for c in columns]
+    # A flag on every value says nothing: then the sentence below is enough.
+    flagged = [c for column in cells for c in column if c is not None and c.value is not None]
+    flag = not all(c.warning for c in flagged)
+    careful = intervals > 0 and any(c is not None and c.warning for c in cells[0])
+    missing = any(results.missing(r.system) for r in results.ranking)
+    heads = [Head("rank", ("#",)), Head("system", ("System",), number=False)]
     if missing:
-        table.add_column("Missing", justify="right", no_wrap=True)
+        heads.append(Head("missing", ("Missing",)))
     for i, c in enumerate(columns):
-        style = "bold" if i == 0 else ""
-        table.add_column(_header(c), justify="right", no_wrap=True, style=style)
+        heads.append(Head("lead" if i == 0 else c.header, _label(c, i == 0)))
+        if i == 0 and careful:
+            heads.append(Head("careful", ("careful",)))
+    entries = []
     for n, row in enumerate(rows):
-        cells = [rank_text(row), row.system]
+        line = [text_entry(rank_text(row)), text_entry(row.system)]
         if missing:
-            cells.append(str(_missing(row) or ""))
-        table.add_row(*cells, *(column[n] for column in texts))
-    if len(rows) < len(results.ranking):
-        left = len(results.ranking) - len(rows)
-        table.add_row("", f"and {left} more: omnijudge metrics RUN, or the report")
-    return table
+            line.append(text_entry(str(results.missing(row.system) or "")))
+        for i, c in enumerate(columns):
+            cell = cells[i][n]
+            line.append(_entry(cell, c, i < intervals, flag))
+            if i == 0 and careful:
+                low, high = (None, None) if cell is None else (cell.careful_low, cell.careful_high)
+                line.append(text_entry(_span(c, low, high)))
+        entries.append(tuple(line))
+    left = len(results.ranking) - len(rows)
+    notes = (f"and {left:,} more systems: see the report, or `omnijudge metrics`",) if left else ()
+    return Grid("ranking", "", tuple(heads), tuple(entries), notes)
+
+
+def _label(column: Column, leading: bool) -> tuple[str, ...]:
+    name = metric_name(column.metric).label
+    if leading:
+        return (name if column.header == name else f"{name}, {column.header}",)
+    return (column.header,)
+
+
+def _entry(cell: Cell | None, column: Column, interval: bool, flag: bool) -> Entry:
+    if cell is None:
+        return text_entry(EMPTY)
+    partial = cell.coverage is not None and cell.coverage < 1
+    mark = ("!" if partial else "") + ("*" if cell.warning and flag else "")
+    span = _span(column, cell.ci_low, cell.ci_high) if interval and cell.ci_low is not None else ""
+    return Entry(cell.value, column.text(cell.value), span, mark)
+
+
+def _span(column: Column, low: float | None, high: float | None) -> str:
+    if low is None or high is None:
+        return EMPTY
+    return f"[{column.text(low)}, {column.text(high)}]"
 
 
 def rank_text(row: Ranked) -> str:
@@ -194,68 +195,26 @@ def rank_text(row: Ranked) -> str:
     return f"{row.place} ({row.low}-{row.high})"
 
 
-def _missing(row: Ranked) -> int:
-    return (row.cell.n_missing or 0) if row.cell is not None else 0
+# What it rests on
 
 
-def _header(column: Column) -> str:
-    name = metric_name(column.metric)
-    if column.header == name.label:
-        return name.label
-    return f"{name.label}\n{column.header}"
-
-
-def _value(results: Results, system: str, column: Column, interval: bool) -> str:
-    cell = results.cell(system, column.metric, column.group)
-    if cell is None:
-        return EMPTY
-    return value_text(cell, column, interval) + flags(cell)
-
-
-def value_text(cell: Cell, column: Column, interval: bool) -> str:
-    """A value with its interval, such as ``0.412 [0.350, 0.471]``."""
-    text = column.text(cell.value)
-    if not interval or cell.ci_low is None or cell.ci_high is None:
-        return text
-    return f"{text} [{column.text(cell.ci_low)}, {column.text(cell.ci_high)}]"
-
-
-def flags(cell: Cell) -> str:
-    """``!`` for coverage below 1, ``*`` for an interval to be read with care."""
-    partial = cell.coverage is not None and cell.coverage < 1
-    return ("!" if partial else "") + ("*" if cell.warning else "")
-
-
-def _notes(results: Results) -> list[str]:
-    metric, group = results.lead
-    name = metric_name(metric)
-    lines = [
-        f"Ranked by {name.label}, {group_name(group)}. "
-        f"Intervals: {100 * results.confidence:g} %, {results.interval_method} over clusters of "
-        f"{results.cluster}."
-    ]
-    cells = [
-        c for column in leading_columns(results) for c in results.cells(column.metric, column.group)
-    ]
-    warnings = list(dict.fromkeys(c.warning for c in cells if c.warning))
-    if warnings:
-        more = f" (and {len(warnings) - 1} similar)" if len(warnings) > 1 else ""
-        lines.append(f"* {warnings[0]}{more}")
-    partial = [c for c in cells if c.coverage is not None and c.coverage < 1]
-    if partial:
-        low = min(c.coverage for c in partial if c.coverage is not None)
-        lines.append(f"! some units are unscored: coverage down to {100 * low:.1f} %")
+def _about(results: Results, cells: Sequence[Cell]) -> list[str]:
+    lines = provenance(results)
+    lines.append(ranking_sentence(results))
+    warning = warning_sentence(cells)
+    if warning:
+        lines.append(warning)
+    if any(c.coverage is not None and c.coverage < 1 for c in results.all_cells()):
+        lines.append(coverage_sentence(results.all_cells()))
     return lines
 
 
 def _loss_lines(results: Results) -> list[str]:
     lost = [f"{loss} ({loss.meaning})" for loss in losses(results.manifest) if loss.count]
     lines = ["Lost: " + ("; ".join(lost) if lost else "nothing") + "."]
-    missing = {r.system: _missing(r) for r in results.ranking if _missing(r)}
+    missing = missing_sentence(results)
     if missing:
-        named = [f"{s} {n}" for s, n in list(missing.items())[:10]]
-        more = f" and {len(missing) - 10} more systems" if len(missing) > 10 else ""
-        lines.append(f"Missing outputs: {', '.join(named)}{more}.")
+        lines.append(missing)
     found = findings(results.manifest)
     for level in ("error", "warning"):
         said = [f"{f.code} {f.count:,}" for f in found if f.level == level]
