@@ -77,10 +77,9 @@ def _reason(error: Exception) -> str:
 
 def video_stream(container: Any) -> Any | None:
     """The first stream of moving pictures; a cover picture is none."""
-    for stream in container.streams.video:
-        if "attached_pic" not in str(stream.disposition):
-            return stream
-    return None
+    av, _ = libraries()
+    cover = av.stream.Disposition.attached_pic
+    return next((s for s in container.streams.video if not s.disposition & cover), None)
 
 
 def start_of(container: Any) -> float:
