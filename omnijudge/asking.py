@@ -100,9 +100,10 @@ class Asking:
         plan: Plan,
         seats: list[JudgeSeat],
         combine_how: str,
-        load: Callable[[int, int], Partition],
+        load: Callable[..., Partition],
     ) -> None:
-        """``load(block, system)`` gives a matched partition."""
+        """``load(block, system, with_chunks=False)`` gives a matched partition; questions need
+        no chunks."""
         self.benchmark = benchmark
         self.options = options
         self.plan = plan

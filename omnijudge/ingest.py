@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from omnijudge.config import RunConfig
     from omnijudge.progress import Progress
 
-BLOCK = 32
+BLOCK = 64
 """Samples in a block: what bounds memory and fixes the order of sums."""
 
 

@@ -288,13 +288,15 @@ class _Run:
         for reader in readers.values():
             stack.callback(reader.close)
 
-        def load(block: int, system: int) -> Partition:
+        def load(block: int, system: int, with_chunks: bool = False) -> Partition:
             at = ingest.plan.position(block, system)
+            wanted = with_chunks or self.benchmark.questions_need_chunks
+            chunks = readers["chunks"].read(at) if wanted else schemas["chunks"].empty_table()
             return Partition(
                 ingest.plan.systems[system],
                 units[block],
                 readers["outputs"].read(at),
-                readers["chunks"].read(at),
+                chunks,
                 readers["stages"].read(at),
             )
 
@@ -387,7 +389,7 @@ class _Run:
             }
             for b in range(len(plan.blocks)):
                 for s, system in enumerate(plan.systems):
-                    part = asking.load(b, s)
+                    part = asking.load(b, s, True)
                     results = asking.results(part, b, s)
                     part = asking.with_verdicts(part, b, s, results)
                     scores = self.benchmark.score(part, self.options)

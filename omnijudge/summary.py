@@ -57,10 +57,14 @@ class Summary:
         # Units of one system alone (its sentences, say) lie in the cluster of their sample.
         names = [self._cluster_of.get(k) or self._sample_cluster[k[0]] for k in keys]
         cluster_of = pa.chunked_array([pa.array(names, pa.string())], pa.string())
-        self.values[system] += cluster_sums(scores, self.sums, self.clusters, cluster_of)
+        found = cluster_sums(scores, self.sums, self.clusters, cluster_of)
+        self.values[system] += found
+        complete = count_unscored(scores) == 0
         for best, sums in ((False, self._worst), (True, self._best)):
-            filled = self.benchmark.fill_unscored(scores, best)
-            sums[system] += cluster_sums(filled, self.sums, self.clusters, cluster_of)
+            if not complete:
+                filled = self.benchmark.fill_unscored(scores, best)
+                found = cluster_sums(filled, self.sums, self.clusters, cluster_of)
+            sums[system] += found
         self.counts[system] += np.array(unit_counts(scores, self.metrics), np.int64)
         rows = None
         for m, metric in enumerate(self.metrics):

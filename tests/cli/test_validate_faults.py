@@ -38,7 +38,7 @@ ANNOTATIONS: dict[str, tuple[str, Any, list[str]]] = {
     "wrong-root": ("multi_turn", {"rows": []}, ["wrong-root.json", "items"]),
     "missing-file": ("multi_turn", None, ["missing-file.json", "no such file"]),
     "empty-file": ("multi_turn", b"", ["empty-file.json", "empty"]),
-    "wrong-encoding": ("multi_turn", '[{"question_text": "水"}]'.encode("gb18030"), ["wrong-encoding.json", "byte"]),
+    "wrong-encoding": ("multi_turn", '[{"question_text": "水开了吗？"}]'.encode("gb18030"), ["wrong-encoding.json", "byte"]),
     "byte-order-mark": ("multi_turn", b"\xef\xbb\xbf" + json.dumps(GOOD).encode(), ["byte-order-mark.json", "byte-order mark"]),
     "unreadable-time": ("multi_turn", [*GOOD, row("at noon", 99)], ["unreadable-time.json", "row 3", "at noon"]),
     "not-a-number": ("multi_turn", b'[{"question_time": NaN, "answer_time": 4}]', ["not-a-number.json", "slot 1", "not finite"]),
@@ -52,7 +52,7 @@ ANNOTATIONS: dict[str, tuple[str, Any, list[str]]] = {
 TRANSCRIPTS: dict[str, tuple[Any, list[str]]] = {
     "t-broken-json": (b'{"chunks": [', ["t-broken-json.json", "line 1"]),
     "t-empty": (b"", ["t-empty.json", "empty"]),
-    "t-encoding": ('{"chunks": "水"}'.encode("gb18030"), ["t-encoding.json", "byte"]),
+    "t-encoding": ('{"chunks": "水开了吗？"}'.encode("gb18030"), ["t-encoding.json", "byte"]),
     "t-missing": (None, ["t-missing", "no such file"]),
     "t-not-a-number": (b'{"chunks": [{"timestamp": [NaN, 2], "text": "a"}]}', ["t-not-a-number.json"]),
     "t-negative": ({"chunks": [chunk(-2, 3, "early")]}, ["t-negative.json", "negative"]),

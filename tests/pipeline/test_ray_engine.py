@@ -72,10 +72,10 @@ def test_two_actors_one_killed(folder: Path) -> None:
     need("engine")
     need("ray")
     words = ["run", "run.yaml", "--backend", "ray", "-o", "execution.actors=2"]
-    errors = (folder / "errors.txt").open("w")
-    process = subprocess.Popen(
-        [OMNIJUDGE, *words], cwd=folder, stdout=subprocess.DEVNULL, stderr=errors
-    )
+    with (folder / "errors.txt").open("w") as errors:
+        process = subprocess.Popen(
+            [OMNIJUDGE, *words], cwd=folder, stdout=subprocess.DEVNULL, stderr=errors
+        )
     until = time.monotonic() + 400
     while stored(folder / "store") < 8_000 and process.poll() is None and time.monotonic() < until:
         time.sleep(0.2)

@@ -265,7 +265,7 @@ def _nested(rows: list[Row], tail: float, dropped: list[Dropped] | None) -> list
             _drop(
                 dropped,
                 f"row asked at {skipped.question_time:g} s",
-                "lies between an outer row and its inner row and is not scored",
+                "lies between an outer row and its inner row",
             )
         pairs.append((outer, rows[inner_at]))
         i = inner_at + 1
