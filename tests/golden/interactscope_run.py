@@ -167,10 +167,10 @@ def interactions(part: Partition, scores: pa.Table, options: Options) -> list[di
     return [found[sample] for sample in sorted(found)]
 
 
-def total(scores: pa.Table, wanted: Sum) -> float:
+def total(rows: list[dict[str, Any]], wanted: Sum) -> float:
     """A declared sum, taken row by row."""
     result = 0.0
-    for row in scores.to_pylist():
+    for row in rows:
         if row["unit_kind"] != wanted.kind or row["judged"] is False:
             continue
         if all(row[w.column] in w.values for w in wanted.where):
@@ -181,12 +181,13 @@ def total(scores: pa.Table, wanted: Sum) -> float:
 
 def metric_values(scores: pa.Table, metrics: Iterable[Metric] | None = None) -> dict[Any, Any]:
     """(metric, group) -> value, None where it is undefined."""
+    rows = scores.to_pylist()
     cache: dict[Sum, float] = {}
     values: dict[Any, Any] = {}
     for metric in metrics or benchmark.metrics(Options()):
         for s in metric.sums:
             if s not in cache:
-                cache[s] = total(scores, s)
+                cache[s] = total(rows, s)
         value = float(metric.function(np.array([cache[s] for s in metric.sums])))
         values[metric.name, metric.group] = None if np.isnan(value) else value
     return values
