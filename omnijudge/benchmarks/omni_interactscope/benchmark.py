@@ -29,7 +29,8 @@ class OmniInteractScope:
     stages = (schemas.VERDICT,)
     pack = Path(__file__).parent / "prompts"
     options = Options
-    questions_need_chunks = True
+    rounds = 1
+    questions_need_chunks = False
     unit_schema = schemas.UNIT_SCHEMA
     chunk_schema = schemas.CHUNK_SCHEMA
     stage_schema = schemas.STAGE_SCHEMA
