@@ -112,13 +112,14 @@ class Asking:
         self.load = load
         self.asked = [Asked(prints=[bytearray() for _ in seats]) for _ in range(len(plan))]
 
-    def find(self) -> int:
+    def find(self, advance: Callable[[], None] = lambda: None) -> int:
         """One round over all partitions; returns how many new questions (rows) it found."""
-        return sum(
-            self.find_in(b, s)
-            for b in range(len(self.plan.blocks))
-            for s in range(len(self.plan.systems))
-        )
+        found = 0
+        for block in range(len(self.plan.blocks)):
+            for system in range(len(self.plan.systems)):
+                found += self.find_in(block, system)
+                advance()
+        return found
 
     def find_in(self, block: int, system: int) -> int:
         """The same for one partition."""

@@ -306,9 +306,9 @@ class _Run:
 
     def judge_in_rounds(self, asking: Asking, store: JudgementStore | None) -> None:
         """Ask and judge until nothing is left to ask."""
-        while True:
-            self.progress.start("finding questions")
-            found = asking.find()
+        for _ in range(self.benchmark.rounds):
+            self.progress.start("finding questions", len(asking.plan))
+            found = asking.find(self.progress.advance)
             self.progress.end()
             self.counts["questions"] = self.counts.get("questions", 0) + found * len(self.seats)
             if not found or self.flags.dry_run:

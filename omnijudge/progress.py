@@ -91,5 +91,6 @@ class Progress:
         spent = time.monotonic() - self._started
         self.seconds[self._name] = self.seconds.get(self._name, 0.0) + spent
         if spent >= QUIET_SECONDS:
-            self.say(f"{self._name}: {self._done} in {spent:.1f} s")
+            count = f" {self._done} in" if self._done else ""
+            self.say(f"{self._name}:{count} {spent:.1f} s")
         self._name = ""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from omnijudge.benchmarks import get_benchmark
-from omnijudge.errors import DataError, Problem
+from omnijudge.errors import DataError, Level, Problem
 from omnijudge.ingest import block_units, match, read_annotations, read_partition
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def validate(config: RunConfig, progress: Progress) -> Validation:
     return Validation(_sorted(ingest.problems), notes, samples, len(plan.systems))
 
 
-ORDER = ("error", "warning", "info")
+ORDER: tuple[Level, ...] = ("error", "warning", "info")
 
 
 def _sorted(problems: Sequence[Problem]) -> list[Problem]:

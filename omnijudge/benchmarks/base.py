@@ -128,6 +128,8 @@ class Benchmark(Protocol):
     options: type[BaseModel]
     """Model of ``scoring`` (with ``profile``); unknown keys refused; ``resolved()`` fills what the
     profile decides."""
+    rounds: int
+    """How many rounds of questions there are at most."""
     questions_need_chunks: bool
     """Whether ``pending`` and ``prompts`` read ``part.chunks`` (else they get an empty table)."""
     unit_schema: pa.Schema

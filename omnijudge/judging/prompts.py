@@ -58,7 +58,7 @@ class PromptPack:
         try:
             self.name = str(values["name"])
             self.version = str(values["version"])
-            self.languages = tuple(values["languages"])
+            self.languages = tuple(str(x) for x in values["languages"])
             stages = dict(values["stages"])
         except (KeyError, TypeError, ValueError) as e:
             raise ConfigError(
@@ -110,7 +110,7 @@ class PromptPack:
 
     def language(self, wanted: str | None) -> str:
         """The language a prompt is rendered in."""
-        return wanted if wanted in self.languages else self.languages[0]
+        return wanted if wanted is not None and wanted in self.languages else self.languages[0]
 
     def prompt_id(self, stage: str, language: str) -> str:
         """Names pack, version, stage and language."""

@@ -28,6 +28,7 @@ class OmniDuplexEval:
     stages = questions.STAGES
     pack = Path(__file__).parent / "prompts"
     options = Options
+    rounds = 2
     questions_need_chunks = True
     unit_schema = schemas.UNIT_SCHEMA
     chunk_schema = schemas.CHUNK_SCHEMA

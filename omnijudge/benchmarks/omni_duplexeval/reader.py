@@ -75,7 +75,7 @@ def read_annotations(config: RunConfig, options: Options) -> Annotations:
         values = _sample_values(row, captions[sample_id], found, options, problems)
         if values is not None:
             samples[sample_id] = SampleKey(row.split, row.id)
-            _add_units(row, values, options, columns)
+            _add_units(row, values, options, columns, problems)
     if any(is_description(k.split) for k in samples.values()):
         problems.extend(_evidence_problems(found, listing.source))
     return Annotations(
@@ -201,7 +201,11 @@ def _duration(row: Row, media: MediaInfo | None, problems: list[Problem]) -> flo
 
 
 def _add_units(
-    row: Row, values: Mapping[str, Any], options: Options, columns: dict[str, list[Any]]
+    row: Row,
+    values: Mapping[str, Any],
+    options: Options,
+    columns: dict[str, list[Any]],
+    problems: list[Problem],
 ) -> None:
     def add(unit_id: str, kind: str, event_time: float | None = None) -> None:
         own = {**values, "unit_id": unit_id, "unit_kind": kind, "event_time": event_time}
@@ -212,6 +216,12 @@ def _add_units(
         times = []
         if values["task"] != CORRECTION:
             times = event_times(row.values, options.published)
+            if not times:
+                message = "no usable time in reminder1 or reminder2: the whole response is judged"
+                problems.append(row.problem("no_event_time", "warning", message))
+        elif not values["references"]:
+            message = "answer1 is empty: the correction is judged without the right version"
+            problems.append(row.problem("no_reference", "warning", message))
         for number, time in enumerate(times, 1):
             add(str(number), "event", time)
         if not times:

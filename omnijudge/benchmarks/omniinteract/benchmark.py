@@ -28,6 +28,7 @@ class OmniInteract:
     stages = questions.STAGES
     pack = Path(__file__).parent / "prompts"
     options = Options
+    rounds = 1
     questions_need_chunks = False
     unit_schema = schemas.UNIT_SCHEMA
     chunk_schema = schemas.CHUNK_SCHEMA

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from omnijudge.statistics.metric import Array, Metric, Sum, Where, total
+from omnijudge.statistics.metric import Array, Metric, Sum, Where, ratio, total
 
 if TYPE_CHECKING:
     from omnijudge.benchmarks.omniinteract.options import Options
@@ -99,10 +100,7 @@ def _quality_of_timing(name: str, groups: list[Group], unmatched: bool = False) 
     denominator = tuple(i for i in every if i % 4 != 3 or i >= 4 * len(groups))
     units = tuple(Sum("slot", where=where) for where, _ in groups)
 
-    def declare(metric: str, function: object, used: tuple[int, ...], **extra: object) -> Metric:
-        return Metric(metric, name, tuple(sums), function, units, denominator=used, **extra)  # type: ignore[arg-type]
-
-    def part(index: int) -> object:
+    def part(index: int) -> Function:
         def amount(s: Array) -> Array:
             found = totals(s)
             return np.where(found[3] > 0, found[index], np.nan)
@@ -110,15 +108,35 @@ def _quality_of_timing(name: str, groups: list[Group], unmatched: bool = False) 
         return amount
 
     slots = tuple(i for i in range(3, 4 * len(groups), 4))
-    count = {"bounds": (0.0, None), "higher_is_better": None}
-    return [
-        declare("ia_qtf1", f1, denominator, numerator=numerator),
-        declare("precision", precision, denominator, numerator=numerator),
-        declare("recall", recall, denominator, numerator=numerator),
-        declare("tp", part(0), slots, numerator=numerator, **count),
-        declare("fp", part(1), slots, **count),
-        declare("fn", part(2), slots, **count),
+    found = [
+        Metric(metric, name, tuple(sums), function, units, UNIT_RANGE, numerator, denominator)
+        for metric, function in (("ia_qtf1", f1), ("precision", precision), ("recall", recall))
     ]
+    for index, metric in enumerate(TOTALS):
+        used = numerator if metric == "tp" else tuple(i + index for i in numerator)
+        found.append(_amount(metric, name, tuple(sums), part(index), units, used, slots))
+    return found
+
+
+Function = Callable[[Array], Array]
+UNIT_RANGE = (0.0, 1.0)
+FROM_ZERO = (0.0, None)
+
+
+def _amount(
+    metric: str,
+    group: str,
+    sums: tuple[Sum, ...],
+    function: Function,
+    units: tuple[Sum, ...],
+    numerator: tuple[int, ...] = (0,),
+    denominator: tuple[int, ...] = (1,),
+) -> Metric:
+    """A count or sum, in which neither direction is better by itself."""
+    return Metric(
+        metric, group, sums, function, units, FROM_ZERO, numerator, denominator,
+        higher_is_better=None,
+    )  # fmt: skip
 
 
 def _zero_or_none(numerator: Array, denominator: Array, units: Array) -> Array:
@@ -128,20 +146,11 @@ def _zero_or_none(numerator: Array, denominator: Array, units: Array) -> Array:
 
 
 def _parts_of_fp() -> list[Metric]:
-    slot = (Sum("slot"),)
-    count = {"bounds": (0.0, None), "higher_is_better": None, "numerator": (0,)}
-    found = [
-        Metric(
-            "fp_unmatched",
-            "all",
-            (Sum("sample", "fp"), Sum("sample")),
-            total,
-            (Sum("sample"),),
-            **count,
-        )  # type: ignore[arg-type]
-    ]
+    slot, sample = Sum("slot"), Sum("sample")
+    unmatched = (Sum("sample", "fp"), sample)
+    found = [_amount("fp_unmatched", "all", unmatched, total, (sample,))]
     for name in ("fp_early", "fp_low", "fp_spill"):
-        found.append(Metric(name, "all", (Sum("slot", name), *slot), total, slot, **count))  # type: ignore[arg-type]
+        found.append(_amount(name, "all", (Sum("slot", name), slot), total, (slot,)))
     return found
 
 
@@ -215,18 +224,13 @@ def _quality_means() -> list[Metric]:
 
 
 def _spoilers_and_delays() -> list[Metric]:
-    def known_ratio(s: Array) -> Array:
-        return np.divide(
-            s[..., 0], s[..., 1], out=np.full(s.shape[:-1], np.nan), where=s[..., 1] > 0
-        )
-
     one_to_many = (ONE_TO_MANY,)
     found = [
         Metric(
             "spoiler_rate",
             "1qna",
             (Sum("slot", "spoiler", one_to_many), Sum("slot", "spoiler", one_to_many, count=True)),
-            known_ratio,
+            ratio,
             (Sum("slot", where=one_to_many),),
             higher_is_better=False,
         )
@@ -237,22 +241,24 @@ def _spoilers_and_delays() -> list[Metric]:
         units = (Sum("slot", where=where),)
         delay = Sum("slot", "response_delay", where)
         delays = Sum("slot", "response_delay", where, count=True)
-        seconds = {"bounds": (0.0, None), "higher_is_better": False}
         found.append(
-            Metric("response_delay_mean", group, (delay, delays), known_ratio, units, **seconds)  # type: ignore[arg-type]
-        )
+            Metric(
+                "response_delay_mean", group, (delay, delays), ratio, units, FROM_ZERO,
+                higher_is_better=False,
+            )
+        )  # fmt: skip
         for q in (50, 90):
             found.append(
                 Metric(
-                    f"response_delay_p{q}", group, (delay, delays), known_ratio, units,
-                    quantile=("response_delay", q / 100), **seconds,  # type: ignore[arg-type]
+                    f"response_delay_p{q}", group, (delay, delays), ratio, units, FROM_ZERO,
+                    quantile=("response_delay", q / 100), higher_is_better=False,
                 )
             )  # fmt: skip
         anchored = Sum("slot", where=(*where, Where("anchor_source", looked_up[:2])))
         searched = Sum("slot", where=(*where, Where("anchor_source", looked_up)))
         found.append(
             Metric(
-                "anchored_share", group, (anchored, searched), known_ratio, units,
+                "anchored_share", group, (anchored, searched), ratio, units,
                 higher_is_better=None,
             )
         )  # fmt: skip

@@ -121,8 +121,8 @@ def read_1qna(root: Any, dropped: list[Dropped] | None = None) -> Answers:
     if isinstance(conversations, list):
         question_time, question, found = _conversation(root, conversations, dropped)
     elif isinstance(answers, list):
-        question_time, question = parse_time(root.get("question_time")), root.get("question_text")
-        question = text_of(question)
+        question_time = parse_time(root.get("question_time"))
+        question = text_of(root.get("question_text"))
         found = []
         for number, e in enumerate(answers):
             place = f"answers[{number}]"
