@@ -10,18 +10,31 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from omnijudge import tables
 from omnijudge.benchmarks.base import Partition
 from omnijudge.benchmarks.omni_interactscope import benchmark
 from omnijudge.benchmarks.omni_interactscope.options import Options
 from omnijudge.benchmarks.omni_interactscope.schemas import ANSWER_SCHEMA, STAGE_SCHEMA
+from omnijudge.benchmarks.omni_interactscope.windows import FIRST_RESPONSE_TASKS, TASKS
 from omnijudge.config import RunConfig, build_config
 from omnijudge.statistics.metric import Metric, Sum
 
 GOLDEN = Path(__file__).parent / "omni_interactscope"
 SYSTEMS = ("alpha", "beta")
 ATTEMPTS = 3
+
+SETTINGS: dict[str, dict[str, Any]] = {
+    "primary summary": {},
+    "tolerance_sweep 1": {"tolerance": 1.0},
+    "tolerance_sweep 2": {"tolerance": 2.0},
+    "tolerance_sweep 4": {"tolerance": 4.0},
+    "first_response_variants late_released": {"first_response_variant": "late_released"},
+    "first_response_variants since_previous": {"first_response_variant": "since_previous"},
+    "chained_grouping": {"grouping_mode": "chained"},
+}
+"""Place of a summary in the expected files -> options it was made with."""
 
 Key = tuple[str, str, int]
 Verdict = bool | None
@@ -31,6 +44,14 @@ def load(name: str) -> Any:
     """A golden file, JSON or JSON lines."""
     text = (GOLDEN / name).read_text(encoding="utf-8")
     return [json.loads(x) for x in text.splitlines()] if name.endswith("l") else json.loads(text)
+
+
+def golden_summary(system: str, name: str) -> dict[str, Any]:
+    """An expected summary by its place (see ``SETTINGS``)."""
+    found = load(f"expected/{system}.json")
+    for key in name.split(" "):
+        found = found[key]
+    return found  # type: ignore[no-any-return]
 
 
 def config(
@@ -191,3 +212,42 @@ def metric_values(scores: pa.Table, metrics: Iterable[Metric] | None = None) -> 
         value = float(metric.function(np.array([cache[s] for s in metric.sums])))
         values[metric.name, metric.group] = None if np.isnan(value) else value
     return values
+
+
+def close(expected: Any) -> Any:
+    return None if expected is None else pytest.approx(expected, rel=1e-9)
+
+
+def check_summary(values: dict[Any, Any], expected: dict[str, Any], scores: Any) -> None:
+    assert values["joint_accuracy", "average_six"] == close(expected["average_six"])
+    assert values["timely_recall", "T8"] == close(expected["t8_overall"]["score"])
+    assert values["outputs_per_minute", "T8"] == close(expected["t8_outputs_per_minute"])
+    assert values["outputs_per_minute", "all"] == close(expected["all_outputs_per_minute"])
+    assert values["unmatched_outputs", "T8"] == expected["t8_unmatched_outputs"]
+    for task in TASKS:
+        check_task(task, values, expected["tasks"][task], scores)
+
+
+def check_task(
+    task: str, values: dict[Any, Any], expected: dict[str, Any] | None, scores: Any
+) -> None:
+    name = "joint_accuracy" if task in FIRST_RESPONSE_TASKS else "timely_recall"
+    counts = {m[7:]: v for (m, group), v in values.items() if m[:7] == "status_" and group == task}
+    rows = [
+        r for r in scores.select(["task", "unit_kind", "success"]).to_pylist() if r["task"] == task
+    ]
+    if expected is None:  # not evaluated: nothing is zero, everything is null
+        assert values[name, task] is None
+        assert set(counts.values()) == {None}
+        assert rows == []
+        return
+    assert values[name, task] == close(expected["score"])
+    assert {k: v for k, v in counts.items() if v} == expected["statuses"]
+    assert sum(counts.values()) == expected["targets"]
+    assert sum(r["unit_kind"] == "interaction" for r in rows) == expected["interactions"]
+    assert sum(r["success"] or 0 for r in rows) == expected["successes"]
+    assert values["missing_trajectories", task] == expected["missing_trajectories"]
+    if task in FIRST_RESPONSE_TASKS:
+        assert values["on_time_rate", task] == close(expected["on_time_first_response_rate"])
+    if task in ("T7", "T8-C"):
+        assert values["sequence_coverage", task] == close(expected["complete_sequence_rate"])
