@@ -160,24 +160,20 @@ def spoken(text: str) -> float:
     return round(len(text) / 4.5 if CJK.search(text) else len(text.split()) / 2.8, 2)
 
 
-def describe(system: str, clip: dict[str, Any], language: str, source: dict[str, Any]) -> Any:
+def describe(
+    system: str, sample: str, clip: dict[str, Any], language: str, source: dict[str, Any]
+) -> Any:
     """What a system says of a clip, in a layout of its own."""
-    column = 2 if language == "en" else 3
-    late = source[system]["late"]
-    if system == "attentive":
-        said = []
-        for event in clip["events"]:
-            start = round(event[0] + late, 2)
-            said.append((start, round(start + spoken(event[column]), 2), event[column]))
-        return [{"sentence": t, "start": s, "end": e} for s, e, t in said]
-    habits = source["chatty"]
-    chunks = [{"text": habits["opening"][language], "current_time": 0.4}]
-    for i, event in enumerate(clip["events"]):
-        if i != habits["skips"]:
-            chunks.append({"text": event[column], "current_time": round(event[0] + late, 2)})
-    last = clip["seconds"] - 0.5
-    chunks.append({"text": habits["filler"][language], "current_time": last})
-    return {"chunks": chunks}
+    habits = source[system]
+    said = []
+    for i, (event, words) in enumerate(zip(clip["events"], clip["said"], strict=True)):
+        if i != habits["overlooks"].get(sample, habits["overlooks"].get("every")):
+            text = words[0 if language == "en" else 1]
+            said.append([round(event[0] + habits["late"], 2), text])
+    if system == "chatty":
+        said.insert(0, [0.4, habits["opening"][language]])
+        said.append([clip["seconds"] - 0.5, habits["filler"][language]])
+    return respond(system, said)
 
 
 def respond(system: str, said: list[list[Any]]) -> Any:
@@ -208,7 +204,13 @@ def main(target: Path = TARGET) -> None:
             rows[-1]["answer1"] = (" " if language == "en" else "").join(told)
             for system in SYSTEMS:
                 if not (system == "chatty" and sample in source["silent"]):
-                    write(target, system, split, sample, describe(system, clip, language, source))
+                    write(
+                        target,
+                        system,
+                        split,
+                        sample,
+                        describe(system, sample, clip, language, source),
+                    )
     for r in source["reminders"]:
         clip = source["clips"][r["clip"]]
         language = "zh" if CJK.search(r["ask"]) else "en"

@@ -187,6 +187,15 @@ def test_a_correction_ignores_its_reminder_cells(tmp_path: Path) -> None:
     assert units[0]["references"] == ["It is green."]
 
 
+def test_what_a_reminder_lacks_is_said(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {**REMINDER, "reminder1": None, "reminder2": "soon"},
+        {**REMINDER, "split": "PR_correction"},
+    )
+    assert codes(read(tmp_path)) == {"no_event_time": "warning", "no_reference": "warning"}
+
+
 def test_further_columns_are_passed_through(tmp_path: Path) -> None:
     write(tmp_path, {**ROW, "place": "street", "video_id": "v7", "year": 2024})
     (row,) = read(tmp_path).units.to_pylist()
