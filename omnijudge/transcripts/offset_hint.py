@@ -29,7 +29,7 @@ MOMENTS = 30
 """Least number of answer moments with speech around them."""
 SAMPLES = 5
 """Least number of samples with speech."""
-SHARE = 0.3
+SHARE = 0.12
 """Least share of those moments that have an utterance within the peak."""
 SIGMAS = 6.0
 """How far the peak must rise above the ordinary count of a window (Poisson deviations)."""

@@ -7,6 +7,7 @@ the machine that wrote them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -23,6 +24,7 @@ TRANSCRIPT = "wav_transcript.json"
 RESULT = "result.json"
 SUMMARY = "batch_summary.json"
 MANIFEST = "official_eval_manifest.jsonl"
+_DIGEST = re.compile(r"--[0-9a-f]{8}$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,8 @@ class RunClip:
         path: the transcript; None if missing.
         reason: why it is missing, else empty.
         reasons: why the clip was kept out of the official evaluation.
+        output_name: ``<subset>/<video path with / as __>``, as the benchmark names its folders:
+            the clip's folder without the digest.
     """
 
     sample_id: str
@@ -46,6 +50,7 @@ class RunClip:
     path: Path | None
     reason: str = ""
     reasons: tuple[str, ...] = ()
+    output_name: str = ""
 
 
 def check_result(path: Path, findings: Findings) -> None:
@@ -187,10 +192,11 @@ def _clip(root: Path, row: Mapping[str, Any]) -> RunClip:
     subset = str(row.get("subset") or (parts[-2] if len(parts) > 1 else ""))
     video = str(row.get("video") or "")
     sample_id = f"{subset}__{name}"
+    output_name = f"{subset}/{_DIGEST.sub('', name)}"
     reasons = _reasons(row)
 
     def missing(reason: str) -> RunClip:
-        return RunClip(sample_id, subset, video, "missing", None, reason, reasons)
+        return RunClip(sample_id, subset, video, "missing", None, reason, reasons, output_name)
 
     if row.get("success") is not True:
         return missing(str(row.get("error") or "") or "`success` is not true")
@@ -201,7 +207,7 @@ def _clip(root: Path, row: Mapping[str, Any]) -> RunClip:
     if not path.is_file():
         failed = (folder / ".failed.json").is_file()
         return missing("the clip failed (.failed.json)" if failed else f"no {TRANSCRIPT}")
-    return RunClip(sample_id, subset, video, "ok", path, "", reasons)
+    return RunClip(sample_id, subset, video, "ok", path, "", reasons, output_name)
 
 
 def _reasons(row: Mapping[str, Any]) -> tuple[str, ...]:

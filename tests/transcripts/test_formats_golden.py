@@ -61,6 +61,7 @@ def test_run_folder() -> None:
         wanted = expected["clips"].pop(clip.sample_id)
         statuses[clip.status] += 1
         assert clip.status == wanted["status"]
+        assert clip.output_name == f"1q1a/videos__{clip.sample_id[14:18]}"
         if wanted["transcript"] is None:
             assert clip.path is None
             assert transcript is None

@@ -128,7 +128,7 @@ times = st.one_of(
     st.sampled_from(["3", "1:02", "soon", "", None, True, float("nan")]),
 )
 texts = st.sampled_from(["", "ok", "好", None, 0, 12, ["a"]])
-words = st.one_of(
+words: st.SearchStrategy[Any] = st.one_of(
     st.fixed_dictionaries({"start": times, "end": times}, optional={"text": texts}),
     st.sampled_from([None, "word", []]),
 )
