@@ -176,9 +176,9 @@ def published_temporal(sentences: Sequence[PublishedSentence]) -> PublishedTempo
     )
 
 
-def published_total(scores: Sequence[float]) -> float:
-    """Total of a reminder sample as published: a lone score passes through (quirk 5)."""
-    return scores[0] if len(scores) == 1 else float(all(s == 1 for s in scores))
+def published_total(scores: Sequence[float], timed: bool) -> float:
+    """Total of a reminder sample as published: events all or nothing, a lone call as it is."""
+    return float(all(s == 1 for s in scores)) if timed else scores[0]
 
 
 # ---- proactive reminder ----

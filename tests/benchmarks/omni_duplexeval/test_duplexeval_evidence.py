@@ -314,3 +314,30 @@ def test_a_clip_of_another_length_is_warned_about(tmp_path: Path) -> None:
     (unit,) = found.units.to_pylist()
     assert unit["video_duration"] == pytest.approx(6.0, abs=0.1)
     assert "other_duration" in {p.code for p in found.problems}
+
+
+def test_clips_inside_a_parquet_data_set(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    broken(tmp_path, "whole")
+    row = json.loads((tmp_path / "annotations.jsonl").read_text())
+    (tmp_path / "annotations.jsonl").unlink()
+    clip = (tmp_path / "clip.mp4").read_bytes()
+    (tmp_path / "clip.mp4").unlink()
+    rows = [
+        {**row, "id": name, "video": {"bytes": data, "path": "inside.mp4"}}
+        for name, data in (("z", b"no clip"), ("a", clip))
+    ]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "RTD_OCR.parquet", row_group_size=1)
+    values = {
+        "data": {"root": "."},
+        "systems": {"x": "x"},
+        "judge": judge(),
+        "scoring": {"evidence": "frames+audio"},
+    }
+    found = run(config_of(values, tmp_path), "x", always_good, prompts=True)
+    states = {u["sample_id"]: u["media_state"] for u in found.annotations.units.to_pylist()}
+    assert states == {"RTD_OCR/a": "ok", "RTD_OCR/z": "unreadable"}
+    window = next(r for asked in found.rounds for r in asked if r["stage"] == "window")
+    assert len(list(window["prompt"].variables["media"])) == window["frame_count"] + 1
