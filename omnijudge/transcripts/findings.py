@@ -17,53 +17,52 @@ SETUP_CODES = frozenset(
     )
 )
 
-# Code -> level and message. {n} is the count; further fields are given where the code is found.
+# Code -> level and message; the count stands behind it. Fields are given where the code is found.
 _CODES: dict[str, tuple[Level, str]] = {
-    "audio_without_text": ("info", "{n} replies with audio but no text were left out"),
-    "bad_cues": ("warning", "{n} cues with an unreadable timing line were dropped"),
-    "beyond_clip": ("warning", "{n} chunks start after the end of the clip ({duration:g} s)"),
-    "blank_in_cue": ("info", "{n} blank lines inside cues were passed over"),
+    "bad_cues": ("warning", "a cue with an unreadable timing line was dropped"),
+    "beyond_clip": ("warning", "a chunk starts after the end of the clip ({duration:g} s)"),
+    "blank_in_cue": ("info", "a blank line inside a cue, or text behind it, was passed over"),
     "byte_order_mark": ("info", "the file starts with a byte-order mark; it was passed over"),
-    "cancelled_response": ("warning", "{n} replies were cancelled or left incomplete"),
+    "cancelled_response": ("warning", "a reply was cancelled or left incomplete"),
     "cleared_response": (
         "warning",
-        "{n} replies were cut off while playing: the text is longer than what was heard",
+        "a reply was cut off while playing: its text is longer than what was heard",
     ),
-    "decreasing_starts": ("warning", "{n} chunks start before the chunk listed before them"),
-    "dropped_bad_time": ("warning", "{n} entries without a readable time were dropped"),
-    "dropped_blank": ("info", "{n} entries without text were dropped"),
-    "dropped_words": ("warning", "{n} words without readable times were dropped"),
+    "decreasing_starts": ("warning", "a chunk starts before the chunk listed before it"),
+    "dropped_bad_time": ("warning", "an entry without a readable time was dropped"),
+    "dropped_blank": ("info", "an entry without text was dropped"),
+    "dropped_words": ("warning", "a word without readable times was dropped"),
     "empty_transcript": ("warning", "no speech in this file; read as silence"),
-    "grouped_words": ("info", "{n} words without segments were grouped into chunks by their gaps"),
+    "grouped_words": ("info", "words without segments were grouped into chunks by their gaps"),
     "ineligible": ("warning", "{reasons}: the text may be longer than what was heard"),
-    "long_chunk": ("info", "{n} chunks are longer than 60 s"),
-    "long_gap": ("info", "{n} silences between chunks are longer than 60 s"),
+    "long_chunk": ("info", "a chunk is longer than 60 s"),
+    "long_gap": ("info", "the silence before a chunk is longer than 60 s"),
     "mixed_units": ("warning", "{detail}; times seem to be in two units, correct the file"),
-    "negative_time": ("warning", "{n} chunks have a negative time"),
+    "negative_time": ("warning", "a chunk has a negative time"),
     "no_chunks": ("warning", "there is no list `chunks`; read as silence"),
-    "open_ends": ("info", "{n} chunks without an end were closed"),
-    "overlap": ("info", "{n} chunks start before an earlier one has ended"),
+    "open_ends": ("info", "a chunk without an end was closed"),
+    "overlap": ("info", "a chunk starts before an earlier one has ended"),
     "possible_interruption": (
         "info",
-        "the user spoke {n} times while a reply was playing; the log does not say whether it "
-        "was interrupted",
+        "the user began to speak while a reply was playing; the log does not say whether it was "
+        "interrupted",
     ),
-    "repeated_text": ("warning", "{n} chunks begin with the whole text of the chunk before"),
-    "replaced_surrogates": ("warning", "{n} broken characters were replaced by U+FFFD"),
-    "response_without_text": ("info", "{n} replies without text were left out"),
-    "response_without_times": ("warning", "{n} replies without any time were dropped"),
-    "silent_text": ("info", "{n} pieces of text without audio were left out"),
+    "repeated_text": ("warning", "a chunk begins with the whole text of the chunk before"),
+    "replaced_surrogates": ("warning", "half of a surrogate pair was replaced by U+FFFD"),
+    "response_without_text": ("info", "a reply without text was left out"),
+    "response_without_times": ("warning", "a reply without any time was dropped"),
+    "silent_text": ("info", "text without audio was left out"),
     "speaker_absent": ("warning", "no chunk has the speaker label {speaker!r}; found: {labels}"),
     "speakers": (
         "warning",
-        "{n} speaker labels ({labels}): only the assistant may be scored, write `speaker: LABEL`",
+        "several speaker labels ({labels}): only the assistant may be scored, write `speaker: LABEL`",
     ),
     "suspect_ms": ("warning", "the times look like milliseconds? write `time_unit: ms`"),
     "suspect_s": ("warning", "the times look like seconds? write `time_unit: s`"),
-    "swapped": ("warning", "{n} chunks ended before they started; start and end were swapped"),
+    "swapped": ("warning", "a chunk ends before it starts; start and end were swapped"),
     "text_timing": (
         "warning",
-        "{n} replies whose audio is missing or was cut off whole take the times of their text",
+        "a reply whose audio is missing or was cut off whole takes the times of its text",
     ),
     "time_unit_ignored": (
         "warning",
@@ -80,15 +79,15 @@ _CODES: dict[str, tuple[Level, str]] = {
     ),
     "words_interpolated": (
         "info",
-        "{n} of {total} words had no times of their own and share the gaps between their "
-        "neighbours",
+        "words without times of their own share the gaps between their neighbours ({n} of {total} "
+        "words)",
     ),
     "words_mismatch": (
         "warning",
-        "{n} texts have another number of words than times; they are kept without words",
+        "a text has another number of words than of times; it is kept without words",
     ),
-    "words_outside": ("warning", "{n} chunks have words outside their own times"),
-    "zero_length": ("info", "{n} chunks have no length"),
+    "words_outside": ("warning", "a chunk has words outside its own times"),
+    "zero_length": ("info", "a chunk has no length"),
 }
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from omnijudge.benchmarks.base import Annotations, Answer, Outputs, Partition, Prompt
     from omnijudge.config import RunConfig, SystemConfig
+    from omnijudge.errors import Problem
     from omnijudge.statistics.metric import Metric
 
 
@@ -60,6 +61,14 @@ class OmniInteract:
                 self._folders[key] = reader.SystemFolder(system, settings)
             folder = self._folders[key]
         return reader.read_outputs(config, annotations, system, settings, sample_ids, folder)
+
+    def check_outputs(
+        self, parts: Sequence[Partition], settings: Mapping[str, SystemConfig]
+    ) -> tuple[list[Problem], list[str]]:
+        """What is odd about a system's transcripts as a whole, and a line about each system."""
+        from omnijudge.transcripts.partition_checks import check_partitions
+
+        return check_partitions(parts, {name: s.path for name, s in settings.items()})
 
     def match(self, part: Partition, options: Options) -> tuple[pa.Table, pa.Table]:
         """Rules 6 to 8."""
