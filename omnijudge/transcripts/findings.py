@@ -55,7 +55,8 @@ _CODES: dict[str, tuple[Level, str]] = {
     "speaker_absent": ("warning", "no chunk has the speaker label {speaker!r}; found: {labels}"),
     "speakers": (
         "warning",
-        "several speaker labels ({labels}): only the assistant may be scored, write `speaker: LABEL`",
+        "several speaker labels ({labels}): only the assistant may be scored, write "
+        "`speaker: LABEL`",
     ),
     "suspect_ms": ("warning", "the times look like milliseconds? write `time_unit: ms`"),
     "suspect_s": ("warning", "the times look like seconds? write `time_unit: s`"),
