@@ -10,25 +10,25 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
 
 from omnijudge import __version__, tables
-from omnijudge.asking import Asking, JudgeSeat, judgement_table, question_table
+from omnijudge.asking import Asking
 from omnijudge.benchmarks import get_benchmark
-from omnijudge.benchmarks.base import Benchmark, Partition
+from omnijudge.benchmarks.base import Partition
 from omnijudge.config import PanelConfig, RunConfig
 from omnijudge.errors import ConfigError, DataError, Problem
 from omnijudge.ingest import Ingest, block_units, read_annotations, read_outputs
-from omnijudge.judging.question import Asker, corrected
+from omnijudge.judging.question import corrected
 from omnijudge.judging.verdicts import StoredAnswers
-from omnijudge.partitions import TableReader, TableWriter, write_table
+from omnijudge.partitions import TableReader
 from omnijudge.progress import Progress
+from omnijudge.results import ResultCounts, write_results
 from omnijudge.run_directory import OWN_STORE, PACKS, RunDirectory, changed_keys
-from omnijudge.summary import Summary, count_unscored
+from omnijudge.seats import default_store, open_seats, resolve_options
 
 if TYPE_CHECKING:
     from omnijudge.judging.report import JudgeReport
@@ -65,70 +65,6 @@ class Outcome:
     messages: list[str] = field(default_factory=list)
 
 
-def resolve_options(benchmark: Benchmark, config: RunConfig) -> Any:
-    """Scoring options of the benchmark, with what the profile decides filled in.
-
-    Raises:
-        ConfigError: an unknown option or value, or a profile the benchmark does not have.
-    """
-    from pydantic import ValidationError
-
-    from omnijudge.config import explain
-
-    try:
-        options = benchmark.options.model_validate(config.scoring)
-    except ValidationError as e:
-        known = list(benchmark.options.model_fields)
-        lines = [explain(error, "scoring", known) for error in e.errors(include_url=False)]
-        raise ConfigError("\n".join(dict.fromkeys(lines))) from None
-    if options.profile not in benchmark.profiles:  # type: ignore[attr-defined]
-        raise ConfigError(f"scoring.profile: {benchmark.title} has {', '.join(benchmark.profiles)}")
-    return options.resolved()  # type: ignore[attr-defined]
-
-
-def default_store() -> str:
-    """Where judgements are kept unless the configuration says otherwise."""
-    if given := os.environ.get("OMNIJUDGE_STORE"):
-        return given
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(Path.home(), ".cache")
-    return os.path.join(cache, "omnijudge", "store")
-
-
-def open_seats(
-    benchmark: Benchmark, config: RunConfig, options: Any, messages: list[str]
-) -> list[JudgeSeat]:
-    """A seat per judge, with its answers not connected to a store yet."""
-    from omnijudge.judging.engines import engine_identity, relevant_options
-    from omnijudge.judging.prompts import load_pack
-    from omnijudge.judging.replay import ReplayedAnswers
-
-    seats = []
-    published = options.profile == "published"
-    for judge in config.judges:
-        pack = load_pack(judge.prompts, benchmark)
-        identity = engine_identity(judge, benchmark.name)
-        messages.extend(f"judge {judge.name}: {w}" for w in identity.warnings)
-        asker = Asker(judge, pack, identity, relevant_options(judge))
-        source: Any = None
-        mode = judge.parsing or ("published" if published else "strict")
-        if judge.engine == "replay":
-            assert judge.answers is not None
-            read_body = getattr(benchmark, "read_body", None)
-            if read_body is not None:
-                read_body = partial(read_body, mode=mode)
-            source = ReplayedAnswers(judge.answers, read_body)
-        seats.append(
-            JudgeSeat(
-                judge,
-                asker,
-                source,
-                mode,
-                judge.attempts or (1 if published else 3),
-            )
-        )
-    return seats
-
-
 def run(config: RunConfig, flags: RunFlags | None = None) -> Outcome:
     """Runs a configuration from inputs to report; safe to call again.
 
@@ -149,12 +85,13 @@ class _Run:
         self.flags = flags
         self.progress = progress
         self.benchmark = get_benchmark(config.benchmark)
-        self.options = resolve_options(self.benchmark, config)
+        self.options = resolve_options(self.benchmark, config.scoring)
         self.messages: list[str] = []
         self.seats = open_seats(self.benchmark, config, self.options, self.messages)
         self.directory = RunDirectory(config.output)
         self.counts: dict[str, Any] = {}
         self.reports: list[JudgeReport] = []
+        self.results = ResultCounts({}, 0)
         self.stopped: str | None = None
         self.stop_kind: str | None = None
 
@@ -369,50 +306,13 @@ class _Run:
         """Writes questions, judgements, scores, metrics, manifest and report."""
         from omnijudge.report.html import write_report
 
-        plan = ingest.plan
-        units = block_units(ingest.annotations.units, [s for ids in plan.blocks for s in ids])
-        summary = Summary(
-            self.benchmark, self.options, units, plan.systems, self.config.statistics.cluster
+        ids = [sample for block in ingest.plan.blocks for sample in block]
+        units = block_units(ingest.annotations.units, ids)
+        self.results = write_results(
+            asking, units, ingest.missing, self.config.statistics, folder, self.progress
         )
-        status: Counter[tuple[str, str, str]] = Counter()
-        unscored = 0
-        judgements = tables.extend(tables.JUDGEMENTS, self.benchmark.answer_schema)
-        self.progress.start("scoring", len(plan))
-        with ExitStack() as stack:
-            writers = {
-                n: stack.enter_context(TableWriter(folder / f"{n}.parquet", s))
-                for n, s in (
-                    ("questions", tables.QUESTIONS),
-                    ("judgements", judgements),
-                    ("scores", self.benchmark.score_schema),
-                )
-            }
-            for b in range(len(plan.blocks)):
-                for s, system in enumerate(plan.systems):
-                    part = asking.load(b, s, True)
-                    results = asking.results(part, b, s)
-                    part = asking.with_verdicts(part, b, s, results)
-                    scores = self.benchmark.score(part, self.options)
-                    writers["questions"].add(question_table(asking, part, b, s))
-                    writers["judgements"].add(judgement_table(asking, part, b, s, results))
-                    writers["scores"].add(scores)
-                    summary.add(s, scores)
-                    unscored += count_unscored(scores)
-                    stages = part.stages["stage"].to_pylist()
-                    asked = asking.asked[plan.position(b, s)]
-                    for row, panel in zip(asked.rows, results, strict=True):
-                        for outcome in panel:
-                            status[system, stages[row], outcome.status or "not asked"] += 1
-                    self.progress.advance()
-        self.progress.end()
-        self.progress.start("intervals")
-        metrics = summary.metrics_table(
-            self.config.statistics, self.options.profile, ingest.missing
-        )
-        write_table(folder / "metrics.parquet", metrics)
-        self.progress.end()
-        self.counts["answers"] = _nested_counts(status)
-        self.counts["unscored_units"] = unscored
+        self.counts["answers"] = self.results.answers
+        self.counts["unscored_units"] = self.results.unscored_units
         self.directory.write_manifest(self.manifest(ingest, inputs))
         write_report(self.directory.path)
 
@@ -513,10 +413,7 @@ class _Run:
         if self.stop_kind == "interrupted":
             return 130
         limits = self.config.limits
-        answers = Counter()  # type: Counter[str]
-        for stages in self.counts["answers"].values():
-            for by_status in stages.values():
-                answers.update(by_status)
+        answers = self.results.by_status()
         asked = answers.total()
         lost = answers["invalid"] + answers["error"] + answers["not asked"]
         if asked and lost / asked > limits.max_invalid:
@@ -557,13 +454,6 @@ def _strings(values: Iterator[str]) -> Any:
     import pyarrow as pa
 
     return pa.array(list(values), pa.string())
-
-
-def _nested_counts(counted: Counter[tuple[str, str, str]]) -> dict[str, Any]:
-    nested: dict[str, Any] = {}
-    for (system, stage, status), n in sorted(counted.items()):
-        nested.setdefault(system, {}).setdefault(stage, {})[status] = n
-    return nested
 
 
 def _plain_problem(p: Problem) -> dict[str, Any]:

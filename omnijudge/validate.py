@@ -40,10 +40,10 @@ def validate(config: RunConfig, progress: Progress) -> Validation:
     Raises:
         ConfigError: the configuration is wrong in a way that leaves nothing to read.
     """
-    from omnijudge.pipeline import open_seats, resolve_options
+    from omnijudge.seats import open_seats, resolve_options
 
     benchmark = get_benchmark(config.benchmark)
-    options = resolve_options(benchmark, config)
+    options = resolve_options(benchmark, config.scoring)
     open_seats(benchmark, config, options, [])
     try:
         ingest = read_annotations(config, benchmark, sort=True)
