@@ -65,3 +65,45 @@ def exact_replicates(sums: Any, counts: Any) -> list[list[Fraction]]:
         [sum((int(c) * x for c, x in zip(row, column, strict=True)), Fraction(0)) for row in counts]
         for column in rows
     ]
+
+
+def leave_one_out(function: Callable[[Any], Any], sums: Any) -> list[float]:
+    """The statistic without each cluster."""
+    rows = np.asarray(sums, float)
+    return [float(function(np.delete(rows, c, axis=0).sum(axis=0))) for c in range(len(rows))]
+
+
+def jackknife_variance(function: Callable[[Any], Any], sums: Any, present: Any) -> float:
+    """(m - 1) / m * sum of squared changes over the clusters with data."""
+    value = float(function(np.asarray(sums, float).sum(axis=0)))
+    left = [x for x, p in zip(leave_one_out(function, sums), present, strict=True) if p]
+    m = len(left)
+    return (m - 1) / m * sum((x - value) ** 2 for x in left if x == x)
+
+
+def kurtosis_df(influence: Sequence[float], least: float, most: float) -> float:
+    """2 m / (kurtosis - 1) within limits."""
+    m = len(influence)
+    kurtosis = m * sum(z**4 for z in influence) / sum(z**2 for z in influence) ** 2
+    return min(max(2 * m / (kurtosis - 1), least), most)
+
+
+def every_flip(function: Callable[[Any], Any], first: Any, second: Any) -> list[float]:
+    """The difference for every set of swapped clusters."""
+    a, b = np.asarray(first, float), np.asarray(second, float)
+    found = []
+    for code in range(2 ** len(a)):
+        swap = np.array([code >> c & 1 for c in range(len(a))], bool)[:, None]
+        one, other = np.where(swap, b, a).sum(axis=0), np.where(swap, a, b).sum(axis=0)
+        found.append(float(function(other)) - float(function(one)))
+    return found
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's adjustment, step by step."""
+    order = sorted(range(len(p_values)), key=lambda i: p_values[i])
+    adjusted, worst = [0.0] * len(p_values), 0.0
+    for step, i in enumerate(order):
+        worst = max(worst, min(1.0, (len(p_values) - step) * p_values[i]))
+        adjusted[i] = worst
+    return adjusted
