@@ -157,8 +157,6 @@ def to_chunks(
         if not entry.text.strip():
             findings.add("dropped_blank", place=entry.place)
             continue
-        if start < 0:
-            findings.add("negative_time", place=entry.place)
         timed, filled = fill_words(words, start, end)
         if filled:
             findings.add("words_interpolated", filled, place=entry.place)

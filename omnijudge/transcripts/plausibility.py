@@ -125,6 +125,8 @@ def _count(
     for number, start, end, _, words in chunks:
         if start > beyond:
             findings.add("beyond_clip", place=f"chunk {number}", duration=duration)
+        if start < 0:
+            findings.add("negative_time", place=f"chunk {number}")
         if end - start > LONG:
             findings.add("long_chunk", place=f"chunk {number}")
         if end == start:

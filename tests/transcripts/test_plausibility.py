@@ -163,6 +163,12 @@ def test_order_length_gaps_overlap(read: Any) -> None:
     assert codes(read(segments(*close))) == {"zero_length": 1}
 
 
+def test_negative_times(read: Any) -> None:
+    for root in (native((-2.0, 3.0), (4.0, 5.0)), segments((-2.0, 3.0), (4.0, 5.0))):
+        assert codes(read(root)) == {"negative_time": 1}
+        assert codes(read(root, time_offset=2.0)) == {}
+
+
 def test_words_outside(read: Any) -> None:
     assert codes(read(with_words(1.0, 2.0, 0.5, 2.5))) == {}
     assert codes(read(with_words(1.0, 2.0, 0.49))) == {"words_outside": 1}
