@@ -29,7 +29,7 @@ class OmniDuplexEval:
     pack = Path(__file__).parent / "prompts"
     options = Options
     rounds = 2
-    questions_need_chunks = True
+    questions_need_chunks = False
     unit_schema = schemas.UNIT_SCHEMA
     chunk_schema = schemas.CHUNK_SCHEMA
     stage_schema = schemas.STAGE_SCHEMA
