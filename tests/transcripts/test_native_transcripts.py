@@ -7,7 +7,7 @@ from math import inf, isfinite
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnijudge.transcripts.native import parse_native
@@ -141,6 +141,7 @@ chunks = st.one_of(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(chunks))
 def test_the_fast_reading_is_the_plain_one(entries: list[Any]) -> None:
     root = {"chunks": entries}
