@@ -86,8 +86,8 @@ def make_tiny_model(folder: str | os.PathLike[str], seed: int = 0) -> Path:
         torch.manual_seed(seed)
         model = Qwen2ForCausalLM(config)
     model.save_pretrained(out)
-    _plain_json(out / "config.json")
-    _plain_json(out / "generation_config.json")
+    plain_json(out / "config.json")
+    plain_json(out / "generation_config.json")
     return out
 
 
@@ -124,7 +124,7 @@ def make_tokenizer(extra_tokens: tuple[str, ...] = (), template: str = CHAT_TEMP
     )
 
 
-def _plain_json(path: Path) -> None:
+def plain_json(path: Path) -> None:
     """Drops the library's version from a written file, so that bytes outlive an upgrade."""
     values = json.loads(path.read_text(encoding="utf-8"))
     values.pop("transformers_version", None)

@@ -280,7 +280,7 @@ def _load(vllm: Any, arguments: dict[str, Any], where: str) -> Any:
         raise
     except Exception as e:  # many libraries take part in loading; each raises its own kind
         lines = [line.strip() for line in str(e).splitlines() if line.strip()]
-        reason = " ".join(lines[:3]) or type(e).__name__
+        reason = " ".join(lines[:3])[:400] or type(e).__name__
         advice = "engine_options such as max_model_len or gpu_memory_utilization are handed to it"
         if "reasoning_parser" in arguments:
             advice += "; thinking needs the reasoning_parser there that fits the model"
@@ -352,7 +352,8 @@ def _refused(reason: str) -> Reply:
 
 def _request_faults() -> tuple[type[Exception], ...]:
     """What vLLM raises for a request it cannot take, the engine itself being well."""
-    faults: tuple[type[Exception], ...] = (ValueError, TypeError, OSError)
+    # A missing decoder for pictures or sound (ImportError) shows when the first of them comes.
+    faults: tuple[type[Exception], ...] = (ValueError, TypeError, OSError, ImportError)
     try:
         from vllm.exceptions import VLLMClientError, VLLMValidationError
     except ImportError:  # older versions raise ValueError
