@@ -38,7 +38,7 @@ class OmniInteractScope:
     answer_schema = schemas.ANSWER_SCHEMA
 
     def read(self, config: RunConfig) -> Annotations:
-        """Annotations of one JSON-lines file (rule 1).
+        """Annotations of one JSON-lines file (rule 1), and a look through the systems' files.
 
         Raises:
             ConfigError: there is no such file, or a system's settings cannot be meant.
@@ -51,10 +51,14 @@ class OmniInteractScope:
             outputs.check_system(system, settings)
         path = _annotation_file(config)
         listing = reader.read_annotations(path, options.tolerance)
+        problems = list(listing.problems)
+        annotated = {*listing.interactions, *(p.sample_id for p in problems if p.sample_id)}
+        for system, settings in config.systems.items():
+            problems += outputs.system_problems(system, settings, annotated)
         return Annotations(
             units=reader.unit_table(listing.interactions),
             samples=listing.interactions,
-            problems=listing.problems,
+            problems=problems,
             listed=listing.listed,
             files=[path],
         )
@@ -70,8 +74,7 @@ class OmniInteractScope:
         """Trajectories (or transcripts) of one system for a block of interactions."""
         from omnijudge.benchmarks.omni_interactscope import outputs
 
-        set_aside = frozenset(p.sample_id for p in annotations.problems if p.sample_id is not None)
-        return outputs.read_system(system, settings, annotations.samples, set_aside, sample_ids)
+        return outputs.read_system(system, settings, annotations.samples, sample_ids)
 
     def match(self, part: Partition, options: Options) -> tuple[pa.Table, pa.Table]:
         """Rules 2, 3 and 6: responses, windows, and the pairs inside them."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -69,31 +69,38 @@ def check_system(name: str, settings: SystemConfig) -> None:
         )
 
 
+def system_problems(system: str, settings: SystemConfig, annotated: Set[str]) -> list[Problem]:
+    """What is wrong with a system's files as a whole, and what they hold beside the annotated.
+
+    Args:
+        system: its name.
+        settings: where its files are.
+        annotated: ids of all annotated interactions, usable or not.
+    """
+    assert settings.path is not None
+    source = find_outputs(settings.path)
+    found = [*source.problems, *_strangers(source, settings.path, annotated)]
+    return [_about(p, system) for p in found]
+
+
 def read_system(
     system: str,
     settings: SystemConfig,
     interactions: Mapping[str, Interaction],
-    set_aside: frozenset[str],
     sample_ids: Sequence[str],
 ) -> Outputs:
     """Outputs of one system for some interactions.
-
-    Findings about whole files, and about trajectories of interactions that are not annotated,
-    come with every block.
 
     Args:
         system: its name.
         settings: where its files are and how to read them.
         interactions: all usable interactions by id.
-        set_aside: ids of annotated interactions that are not usable.
         sample_ids: the block.
     """
     check_system(system, settings)
     assert settings.path is not None
     source = find_outputs(settings.path)
-    found = list(source.problems)
-    found += _strangers(source, settings.path, {*interactions, *set_aside})
-    problems = [_about(p, system) for p in found]
+    problems: list[Problem] = []
     states: dict[str, list[Any]] = {name: [] for name in tables.OUTPUTS.names}
     chunks: dict[str, list[Any]] = {name: [] for name in CHUNK_SCHEMA.names}
     for sample_id in sample_ids:
@@ -107,10 +114,10 @@ def read_system(
                 file, trajectory = _read(interaction, source, settings, notes)
                 _append(chunks, system, sample_id, trajectory)
             except Unusable as e:
-                state, detail = e.state, e.problem.message
+                state, detail = e.state, f"{e.problem.code}: {e.problem.message}"
                 file = e.problem.file if state == "unreadable" else None
                 notes.append(e.problem)
-            problems += [_about(p, system, sample_id) for p in notes]
+            problems += [_about(p, system, sample_id) for p in notes if p is not source.refused]
         shown = None if file is None else _relative(file, settings.path)
         row = (system, sample_id, state, shown, detail)
         for name, value in zip(tables.OUTPUTS.names, row, strict=True):
@@ -130,6 +137,8 @@ def _read(
     """
     identity = interaction.interaction_id
     spots, files = source.spots.get(identity, ()), source.transcripts.get(identity, ())
+    if source.refused is not None:
+        raise Unusable(source.refused)
     if not spots and not files:
         message = f"has no trajectory for {identity!r}; counts as a missing trajectory"
         problem = Problem("missing_output", "error", str(settings.path), identity, message)
@@ -270,7 +279,7 @@ def _append(
             values.append(row.get(name))
 
 
-def _strangers(source: Source, path: str, known: set[str]) -> list[Problem]:
+def _strangers(source: Source, path: str, known: Set[str]) -> list[Problem]:
     """Trajectories nobody asked for: most often a sign of ids that do not fit."""
     strangers = [name for name in source.spots if name not in known]
     if not strangers:

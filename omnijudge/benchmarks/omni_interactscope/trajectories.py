@@ -17,7 +17,7 @@ import orjson
 
 from omnijudge.benchmarks.omni_interactscope.reader import json_lines, json_value
 from omnijudge.errors import Problem
-from omnijudge.transcripts.files import UnreadableFile, read_bytes
+from omnijudge.transcripts.files import UnreadableFile, is_blank, read_bytes
 
 Stamp = tuple[tuple[str, int, int], ...]
 _UTF8_MARK = b"\xef\xbb\xbf"
@@ -44,11 +44,13 @@ class Source:
         transcripts: name of a file without suffix, and of its folder -> files that hold no
             trajectory.
         problems: what is wrong with whole files, and with rows that name no interaction.
+        refused: why nothing of a system's only file can be used; None if something can.
     """
 
     spots: Mapping[str, Sequence[Spot]]
     transcripts: Mapping[str, Sequence[str]]
     problems: Sequence[Problem]
+    refused: Problem | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,21 +113,21 @@ def _stamp(path: str) -> Stamp:
     return tuple(found)
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=64)
 def _find(path: str, stamp: Stamp) -> Source:
     problems: list[Problem] = []
     alone = not os.path.isdir(path)
     spots: dict[str, list[Spot]] = {}
     transcripts: dict[str, list[str]] = {}
+    refused: Problem | None = None
     for file, _, _ in stamp:
         try:
-            rows = _rows(file, read_bytes(file), problems)
+            rows = _rows(file, read_bytes(file), alone, problems)
         except UnreadableFile as e:
             problems.append(e.problem)
+            refused = e.problem if alone else None
             continue
-        if rows is None and alone:
-            problems.append(_refusal(file))
-        elif rows is None:
+        if rows is None:
             # A set, because folder and file may bear the same name.
             for name in sorted({Path(file).stem, Path(file).parent.name}):
                 transcripts.setdefault(name, []).append(file)
@@ -138,30 +140,45 @@ def _find(path: str, stamp: Stamp) -> Source:
                 problems.append(Problem("missing_key", "error", file, row.spot.place, message))
             else:
                 spots.setdefault(identity, []).append(row.spot)
-    return Source(spots, transcripts, tuple(problems))
+    return Source(spots, transcripts, tuple(problems), refused)
 
 
-def _rows(file: str, data: bytes, problems: list[Problem]) -> list[_Row] | None:
-    """Trajectories of a file; None if it holds none.
+def _rows(file: str, data: bytes, alone: bool, problems: list[Problem]) -> list[_Row] | None:
+    """Trajectories of a file; None if it holds none and may be a transcript.
+
+    Args:
+        file: its path.
+        data: its bytes.
+        alone: it is all there is of a system, so that it must hold trajectories.
+        problems: where findings go.
 
     Raises:
-        UnreadableFile: it is in another encoding.
+        UnreadableFile: it is in another encoding, or holds no trajectory and must.
     """
+    if alone and is_blank(data):
+        message = f"the file is empty ({len(data)} bytes); write it again"
+        raise UnreadableFile("empty_file", file, "", message)
     body = data.lstrip(_UTF8_MARK + b" \t\r\n")
-    if not body.startswith((b"{", b"[")) and not data.startswith(_UTF16_MARKS):
-        return None
     faults: list[Problem] = []
     rows: list[_Row] = []
-    for spot, value in _values(file, data, faults):
-        if isinstance(value, dict) and "outputs" in value:
-            rows.append(_Row(_identity(value), spot))
-        else:
-            message = "is no trajectory: an object with interaction_id and the list outputs"
-            faults.append(Problem("wrong_format", "error", file, spot.place, message))
-    if not rows:
-        return None
-    problems += faults
-    return rows
+    if body.startswith((b"{", b"[")) or data.startswith(_UTF16_MARKS):
+        for spot, value in _values(file, data, faults):
+            if isinstance(value, dict) and "outputs" in value:
+                rows.append(_Row(_identity(value), spot))
+            else:
+                message = "is no trajectory: an object with interaction_id and the list outputs"
+                faults.append(Problem("wrong_format", "error", file, spot.place, message))
+    if rows or alone:
+        problems += faults
+    if rows:
+        return rows
+    if alone:
+        message = (
+            "holds no trajectory (an object with interaction_id and the list outputs); "
+            "transcripts of other tools go into a folder, one file per interaction, named after it"
+        )
+        raise UnreadableFile("wrong_format", file, "", message)
+    return None
 
 
 def _values(file: str, data: bytes, faults: list[Problem]) -> Iterator[tuple[Spot, Any]]:
@@ -195,14 +212,6 @@ def _values(file: str, data: bytes, faults: list[Problem]) -> Iterator[tuple[Spo
             faults.append(Problem("bad_json", "error", file, spot.place, message))
             continue
         yield Spot(file, spot.place, value=value), value
-
-
-def _refusal(file: str) -> Problem:
-    message = (
-        "holds no trajectory (an object with interaction_id and the list outputs); transcripts of "
-        "other tools go into a folder, one file per interaction, named after it"
-    )
-    return Problem("wrong_format", "error", file, "", message)
 
 
 def _identity(row: Mapping[str, Any]) -> str | None:

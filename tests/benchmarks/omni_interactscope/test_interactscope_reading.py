@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from omnijudge.benchmarks.base import Annotations, Outputs
 from omnijudge.benchmarks.omni_interactscope import benchmark
 from omnijudge.config import RunConfig, build_config
-from omnijudge.errors import ConfigError, Problem
+from omnijudge.errors import ConfigError
 
 Row = dict[str, Any]
 
@@ -212,7 +213,10 @@ def outputs(tmp_path: Path, system: Any, *ids: str, **changes: Any) -> Outputs:
     write(tmp_path / "annotations.jsonl", rows)
     run = config(tmp_path, {"x": system})
     annotations = benchmark.read(run)
-    return benchmark.read_outputs(run, annotations, "x", run.systems["x"], list(ids or ("a",)))
+    found = benchmark.read_outputs(run, annotations, "x", run.systems["x"], list(ids or ("a",)))
+    # What concerns a system's files as a whole is found when they are looked through.
+    assert {p.system for p in annotations.problems} <= {"x"}
+    return dataclasses.replace(found, problems=[*annotations.problems, *found.problems])
 
 
 def states(found: Outputs) -> dict[str, str]:
@@ -281,7 +285,7 @@ def test_trajectories_of_another_shape_are_refused(
     problem = next(p for p in found.problems if p.level == "error")
     assert said_of_it in problem.message
     assert problem.place == "line 1"
-    assert found.outputs["detail"][0].as_py() == problem.message
+    assert found.outputs["detail"][0].as_py() == f"wrong_format: {problem.message}"
 
 
 def test_two_trajectories_of_one_interaction_are_both_refused(tmp_path: Path) -> None:
@@ -371,7 +375,18 @@ def test_a_transcript_cannot_answer_a_tool_task(tmp_path: Path) -> None:
 
 def test_a_file_without_trajectories_is_refused(tmp_path: Path) -> None:
     write(tmp_path / "x.jsonl", [{"chunks": []}])
+    found = outputs(tmp_path, "x.jsonl", "a", "b")
+    assert codes(found.problems) == ["wrong_format", "wrong_format"]
+    assert "is no trajectory" in found.problems[0].message
+    assert "one file per interaction" in found.problems[1].message
+    assert states(found) == {"a": "unreadable", "b": "unreadable"}
+    assert set(found.outputs["detail"].to_pylist()) == {
+        f"wrong_format: {found.problems[1].message}"
+    }
+    write(tmp_path / "x.jsonl", ["{not json", "nor this"])
     found = outputs(tmp_path, "x.jsonl")
-    assert codes(found.problems) == ["wrong_format", "missing_output"]
-    assert isinstance(found.problems[0], Problem)
-    assert "one file per interaction" in found.problems[0].message
+    assert codes(found.problems) == ["bad_json", "bad_json", "wrong_format"]
+    write(tmp_path / "x.jsonl", [""])
+    found = outputs(tmp_path, "x.jsonl")
+    assert codes(found.problems) == ["empty_file"]
+    assert states(found) == {"a": "unreadable"}
