@@ -53,6 +53,46 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("--metrics", metavar="NAME[,NAME...]", help="only these metrics")
     sub.add_argument("--digits", type=_count, metavar="N", help="digits after the point")
 
+    sub.add_argument("--by", metavar="COLUMN", help="group by an annotation column or a system tag")
+
+    sub = command("score", _score, "New scores and metrics from the judgements of a run.")
+    sub.add_argument("run_folder", metavar="RUN")
+    _overrides_argument(sub)
+    sub.add_argument("--out", metavar="DIR", help="write there instead of into the run")
+
+    sub = command("show", _show, "One unit: timeline, texts, question, raw answer, score.")
+    sub.add_argument("run_folder", metavar="RUN")
+    sub.add_argument("unit", metavar="SYSTEM/SAMPLE/UNIT", help="percent-encode slashes in names")
+    sub.add_argument("--prompt", action="store_true", help="also the question as rendered")
+
+    sub = command("status", _status, "What is done, missing, and redone by a changed config.")
+    sub.add_argument("run_folder", metavar="RUN")
+    sub.add_argument("config", nargs="?", metavar="CONFIG")
+    _overrides_argument(sub)
+
+    sub = command("report", _report, "Write the HTML report of a run.")
+    sub.add_argument("run_folder", metavar="RUN")
+    sub.add_argument("--out", metavar="FILE")
+
+    sub = command("prompts", _prompts, "Export, check or look at a prompt pack.")
+    actions = sub.add_subparsers(dest="action", metavar="ACTION", required=True)
+    for name, text in (
+        ("export", "copy the default pack of a benchmark to a folder"),
+        ("check", "render every template on the sample data"),
+        ("preview", "print the first question of each stage"),
+    ):
+        action = actions.add_parser(name, help=text, description=text)
+        action.add_argument(
+            "folder",
+            metavar="DIR",
+            help="pack folder" if name != "preview" else "pack folder, or default",
+        )
+        action.add_argument("--benchmark", default="omniinteract")
+        if name == "preview":
+            action.add_argument("--stage")
+            action.add_argument("--language")
+            action.add_argument("--no-rationale", action="store_true")
+
     sub = command("schema", _schema, "Print the schema of a file that omnijudge reads or writes.")
     sub.add_argument("what", choices=("config", "tables"))
 
@@ -70,6 +110,10 @@ def parser() -> argparse.ArgumentParser:
 
 def _config_arguments(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("config", metavar="CONFIG")
+    _overrides_argument(sub)
+
+
+def _overrides_argument(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
         "-o", dest="overrides", action="append", default=[], metavar="key.path=value",
         help="override a value of the configuration; may be repeated",
@@ -154,13 +198,69 @@ def _metrics(args: argparse.Namespace) -> int:
     from omnijudge.report.layouts import render
 
     found = open_run(args.run_folder)
+    table = found.metrics
+    if args.by:
+        from omnijudge.grouping import metrics_by
+
+        table = metrics_by(args.run_folder, args.by)
     names = args.metrics.split(",") if args.metrics else None
     print(
         render(
-            found.metrics, found.manifest, args.layout, args.format,
+            table, found.manifest, args.layout, args.format,
             metrics_filter=names, digits=args.digits,
         )
     )  # fmt: skip
+    return 0
+
+
+def _score(args: argparse.Namespace) -> int:
+    from omnijudge.progress import Progress
+    from omnijudge.report.terminal import summary_text
+    from omnijudge.rescore import rescore
+
+    folder, counts = rescore(args.run_folder, args.overrides, args.out, Progress())
+    print(summary_text(folder))
+    return 3 if counts.unscored_units else 0
+
+
+def _show(args: argparse.Namespace) -> int:
+    from omnijudge.show import show
+
+    print(show(args.run_folder, args.unit, args.prompt))
+    return 0
+
+
+def _status(args: argparse.Namespace) -> int:
+    from omnijudge.status import status_lines
+
+    config = _load(args) if args.config else None
+    print("\n".join(status_lines(args.run_folder, config)))
+    return 0
+
+
+def _report(args: argparse.Namespace) -> int:
+    from pathlib import Path
+
+    from omnijudge.api import open_run
+    from omnijudge.report.html import write_report
+
+    run = open_run(args.run_folder)
+    print(write_report(run.path, Path(args.out) if args.out else None))
+    return 0
+
+
+def _prompts(args: argparse.Namespace) -> int:
+    from omnijudge import prompt_commands
+
+    if args.action == "export":
+        lines = prompt_commands.export(args.benchmark, args.folder)
+    elif args.action == "check":
+        lines = prompt_commands.check(args.folder, args.benchmark)
+    else:
+        lines = prompt_commands.preview(
+            args.folder, args.benchmark, args.stage, args.language, not args.no_rationale
+        )
+    print("\n".join(lines))
     return 0
 
 

@@ -333,6 +333,21 @@ def set_key(values: dict[str, Any], path: str, text: str) -> None:
         raise ConfigError(f"-o {path}={text}: the value is not valid YAML") from e
 
 
+def apply_overrides(values: dict[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
+    """The values with ``key.path=value`` overrides set.
+
+    Raises:
+        ConfigError: an override of another form, or without a YAML value.
+    """
+    values = copy.deepcopy(values)
+    for item in overrides:
+        key, sep, text = item.partition("=")
+        if not sep or not key.strip():
+            raise ConfigError(f"-o {item}: write key.path=value")
+        set_key(values, key.strip(), text)
+    return values
+
+
 def load_config(
     path: str | os.PathLike[str],
     overrides: Sequence[str] = (),
@@ -353,12 +368,7 @@ def load_config(
         ConfigError: anything (else) wrong with it; all problems in one message.
     """
     file = Path(path)
-    values = read_yaml(file, problems)
-    for item in overrides:
-        key, sep, text = item.partition("=")
-        if not sep or not key.strip():
-            raise ConfigError(f"-o {item}: write key.path=value")
-        set_key(values, key.strip(), text)
+    values = apply_overrides(read_yaml(file, problems), overrides)
     return build_config(values, file.parent.resolve(), str(path), problems)
 
 
