@@ -103,9 +103,14 @@ class Results:
     """Metrics and manifest of one run, with look-up by system, metric and group."""
 
     def __init__(
-        self, metrics: pa.Table, manifest: Mapping[str, Any], ranks: pa.Table | None = None
+        self,
+        metrics: pa.Table,
+        manifest: Mapping[str, Any],
+        ranks: pa.Table | None = None,
+        comparisons: pa.Table | None = None,
     ) -> None:
         self.manifest = manifest
+        self.comparisons = comparisons
         names = [n for n in Cell.__dataclass_fields__ if n in metrics.column_names]
         columns = [metrics[n].to_pylist() for n in names]
         missing: dict[str, Any] = {n: None for n in Cell.__dataclass_fields__ if n not in names}
@@ -131,16 +136,18 @@ class Results:
         manifest = directory.manifest()
         if manifest is None:
             raise DataError(f"{run}: there is no run here (no run.json); check the path")
-        ranks = directory.table("ranks")
-        return cls(
-            read_table(directory.table("metrics")),
-            manifest,
-            read_table(ranks) if ranks.exists() else None,
-        )
+        metrics = read_table(directory.table("metrics"))
+        made = [directory.table(name) for name in ("ranks", "comparisons")]
+        return cls(metrics, manifest, *(read_table(p) if p.exists() else None for p in made))
 
     def cell(self, system: str, metric: str, group: str) -> Cell | None:
         """One metric of one system."""
         return self._cells.get((system, metric, group))
+
+    def value(self, system: str, metric: str, group: str) -> float | None:
+        """Value of one metric of one system; None if it is undefined or not there."""
+        cell = self._cells.get((system, metric, group))
+        return None if cell is None else cell.value
 
     def cells(self, metric: str, group: str) -> list[Cell]:
         """One metric of all systems that have it, in the order of the run."""
@@ -250,7 +257,7 @@ class Results:
         cells = {s: self.cell(s, metric, group) for s in self.systems}
         values = {s: c.value for s, c in cells.items() if c is not None and c.value is not None}
         order = sorted(self.systems, key=lambda s: (s not in values, sign * values.get(s, 0.0)))
-        bands = self._rank_bands(metric, group)
+        bands = self.rank_bands(metric, group)
         tested = [values[s] for s in order if s in values and s not in self.controls]
         found = []
         for s in order:
@@ -260,7 +267,8 @@ class Results:
             found.append(Ranked(s, place, cells[s], low, high, control))
         return found
 
-    def _rank_bands(self, metric: str, group: str) -> dict[str, tuple[int | None, int | None]]:
+    def rank_bands(self, metric: str, group: str) -> dict[str, tuple[int | None, int | None]]:
+        """Best and worst rank of each system that paired comparisons allow, if they were made."""
         if self._ranks is None:
             return {}
         return {
