@@ -36,30 +36,33 @@ def banded_score(
 ) -> int:
     """The size of the largest ordered matching of targets ``begin`` to ``end``.
 
-    ``left`` is scratch for the full width. Bit ``j`` of it is cleared where the best score of the
+    ``left`` is scratch for the widest row. Bit ``j`` of it is cleared where the best score of the
     responses up to ``j`` exceeds that of the responses before ``j``.
     """
-    for w in range(left.size):
-        left[w] = ALL
     high_water = 0
+    stored = word_offsets[begin]
     for k in range(begin, end):
-        carry = NONE
+        stop = word_offsets[k + 1]
         w = first_word[k]
-        for i in range(word_offsets[k], word_offsets[k + 1]):
-            before = left[w]
-            hit = before & words[i]
+        while high_water < w + stop - stored:
+            left[high_water] = ALL
+            high_water += 1
+        carry = NONE
+        for i in range(stored, stop):
+            before = left[np.uint64(w)]  # unsigned: no test for an index from the end
+            hit = before & words[np.uint64(i)]
             total = before + hit
             overflow = np.uint64(total < before)
             with_carry = total + carry
             carry = overflow | np.uint64(with_carry < total)
-            left[w] = with_carry | (before - hit)
+            left[np.uint64(w)] = with_carry | (before - hit)
             w += 1
-        high_water = max(high_water, w)
         while carry != NONE and w < high_water:
-            before = left[w]
-            left[w] = (before + ONE) | before
+            before = left[np.uint64(w)]
+            left[np.uint64(w)] = (before + ONE) | before
             carry = np.uint64(before == ALL)
             w += 1
+        stored = stop
     score = 0
     for w in range(high_water):
         score += count_bits(~left[w])

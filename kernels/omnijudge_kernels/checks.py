@@ -18,6 +18,8 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
     Arrow buffers arrive read-only and NumPy arrays writable; Numba would compile the loop once for
     each.
     """
+    if not array.flags.writeable:
+        return array
     view = array.view()
     view.flags.writeable = False
     return view
@@ -32,6 +34,8 @@ def vector(name: str, values: ArrayLike, dtype: type[np.generic]) -> NDArray[Any
     array = np.asarray(values)
     if array.ndim != 1:
         raise ValueError(f"{name} has {array.ndim} dimensions; give one.")
+    if array.dtype == dtype and array.flags.c_contiguous and array.flags.aligned:
+        return frozen(array)
     if array.size and not np.can_cast(array.dtype, dtype, casting="same_kind"):
         raise ValueError(f"{name} has dtype {array.dtype}; give {np.dtype(dtype).name}.")
     return frozen(np.require(array, dtype=dtype, requirements=["C", "A"]))

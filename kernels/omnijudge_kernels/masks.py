@@ -7,7 +7,7 @@ touches; all words outside the band are zero.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,18 +21,49 @@ WORD = 64  # bits
 class Masks:
     """Rows of eligibility bits for the targets of many instances.
 
+    The arrays are checked here, once, and held as read-only views; the kernels rely on that.
+
     Attributes:
         words: the stored words of all rows, uint64, row after row.
         target_offsets: CSR offsets of the targets by instance, int64 (instances + 1,).
         word_offsets: CSR offsets of ``words`` by target, int64 (targets + 1,). None if no instance
             has more than 64 responses: then there is exactly one word per target.
         first_word: which word of the full row is stored first, int64 (targets,); None likewise.
+        width: how many words the widest full row needs.
+
+    Raises:
+        ValueError: if the arrays do not fit together.
     """
 
     words: NDArray[np.uint64]
     target_offsets: NDArray[np.int64]
     word_offsets: NDArray[np.int64] | None = None
     first_word: NDArray[np.int64] | None = None
+    width: int = field(init=False, default=1)
+
+    def __post_init__(self) -> None:
+        words = checks.vector("words", self.words, np.uint64)
+        n_targets = words.size
+        if (self.word_offsets is None) != (self.first_word is None):
+            raise ValueError("Give word_offsets and first_word together, or neither.")
+        if self.word_offsets is not None and self.first_word is not None:
+            first_word = checks.vector("first_word", self.first_word, np.int64)
+            word_offsets = checks.csr_offsets("word_offsets", self.word_offsets, words.size)
+            n_targets = first_word.size
+            if word_offsets.size != n_targets + 1:
+                raise ValueError(
+                    f"word_offsets has {word_offsets.size} entries for {n_targets} targets; "
+                    f"it needs one more than there are targets."
+                )
+            if n_targets and first_word.min() < 0:
+                raise ValueError(f"first_word[{int(np.argmin(first_word))}] is negative.")
+            width = int((first_word + np.diff(word_offsets)).max(initial=1))
+            object.__setattr__(self, "width", width)
+            object.__setattr__(self, "first_word", first_word)
+            object.__setattr__(self, "word_offsets", word_offsets)
+        target_offsets = checks.csr_offsets("target_offsets", self.target_offsets, n_targets)
+        object.__setattr__(self, "target_offsets", target_offsets)
+        object.__setattr__(self, "words", words)
 
     @property
     def n_instances(self) -> int:
@@ -43,30 +74,6 @@ class Masks:
     def n_targets(self) -> int:
         """How many targets all instances have together."""
         return self.words.size if self.word_offsets is None else self.word_offsets.size - 1
-
-
-def checked(masks: Masks) -> Masks:
-    """``masks`` with arrays in the form kernels take.
-
-    Raises:
-        ValueError: if the arrays do not fit together.
-    """
-    words = checks.vector("words", masks.words, np.uint64)
-    if (masks.word_offsets is None) != (masks.first_word is None):
-        raise ValueError("Give word_offsets and first_word together, or neither.")
-    if masks.word_offsets is None or masks.first_word is None:
-        return Masks(words, checks.csr_offsets("target_offsets", masks.target_offsets, words.size))
-    first_word = checks.vector("first_word", masks.first_word, np.int64)
-    if first_word.size and first_word.min() < 0:
-        raise ValueError(f"first_word[{int(np.argmin(first_word))}] is negative.")
-    word_offsets = checks.csr_offsets("word_offsets", masks.word_offsets, words.size)
-    if word_offsets.size != first_word.size + 1:
-        raise ValueError(
-            f"word_offsets has {word_offsets.size} entries for {first_word.size} targets; "
-            f"it needs one more than there are targets."
-        )
-    target_offsets = checks.csr_offsets("target_offsets", masks.target_offsets, first_word.size)
-    return Masks(words, target_offsets, word_offsets, first_word)
 
 
 def pack_pairs(target: ArrayLike, response: ArrayLike, target_offsets: ArrayLike) -> Masks:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from omnijudge_kernels import checks
 from omnijudge_kernels.instances import EPS, instances, refuse_bad_times
-from omnijudge_kernels.masks import WORD, Masks, Matching, checked
+from omnijudge_kernels.masks import WORD, Masks, Matching
 from omnijudge_kernels.responses import (
     FirstResponse,
     Timing,
@@ -99,7 +99,6 @@ def match_ordered_pairs_small(
     The same bit-parallel steps, on Python's integers, which are as long as they need be. There is
     no reversal of bits: the targets are walked backwards with responses mirrored by position.
     """
-    masks = checked(masks)
     score, taken = out if out is not None else (None, None)
     score = checks.output("out[0]", score, masks.n_instances, np.int64)
     taken = checks.output("out[1]", taken, masks.n_targets, np.int64)

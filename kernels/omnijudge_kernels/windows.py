@@ -13,7 +13,7 @@ from omnijudge_kernels import checks
 from omnijudge_kernels.bits import lowest_bits
 from omnijudge_kernels.instances import EPS, Instances, instances, refuse_bad_times
 from omnijudge_kernels.jit import kernel
-from omnijudge_kernels.masks import WORD, Masks, checked
+from omnijudge_kernels.masks import WORD, Masks
 
 STEPS_BEFORE_BISECTION = 8  # windows mostly follow each other: the next one begins nearby
 
@@ -139,12 +139,11 @@ def has_long(given: Instances) -> bool:
 
 
 def content_for(given: Instances, content: Masks) -> Masks:
-    """``content``, checked, if it describes the same targets.
+    """``content``, if it describes the same targets.
 
     Raises:
         ValueError: if it does not.
     """
-    content = checked(content)
     if not np.array_equal(content.target_offsets, given.target_offsets):
         raise ValueError("content has other target_offsets than the windows.")
     return content
