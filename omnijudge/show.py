@@ -97,7 +97,7 @@ def timeline(part: Partition, sample: str, unit: str, row: Mapping[str, Any]) ->
 
     def column(t: float) -> int:
         inside: float = min(max(t, low), high)
-        return int(round((inside - low) * scale))
+        return int((inside - low) * scale + 0.5)
 
     lines = [f"said between {low:g} and {high:g} s (* belongs to the unit)"]
     if marks:
