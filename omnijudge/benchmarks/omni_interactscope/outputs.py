@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from omnijudge import tables
 from omnijudge.benchmarks.base import Outputs
-from omnijudge.benchmarks.omni_interactscope.reader import Interaction, number
+from omnijudge.benchmarks.omni_interactscope.jsonlines import number
+from omnijudge.benchmarks.omni_interactscope.reader import Interaction
 from omnijudge.benchmarks.omni_interactscope.schemas import CHUNK_SCHEMA
 from omnijudge.benchmarks.omni_interactscope.trajectories import Source, Spot, find_outputs, load
 from omnijudge.benchmarks.omni_interactscope.windows import TASKS

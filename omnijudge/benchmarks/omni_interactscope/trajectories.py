@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from omnijudge.benchmarks.omni_interactscope.reader import json_lines, json_value
+from omnijudge.benchmarks.omni_interactscope.jsonlines import json_lines, json_value
 from omnijudge.errors import Problem
 from omnijudge.transcripts.files import UnreadableFile, is_blank, read_bytes
 
@@ -166,7 +166,9 @@ def _rows(file: str, data: bytes, alone: bool, problems: list[Problem]) -> list[
             if isinstance(value, dict) and "outputs" in value:
                 rows.append(_Row(_identity(value), spot))
             else:
-                message = "is no trajectory: an object with interaction_id and the list outputs"
+                message = (
+                    "is no trajectory; write an object with interaction_id and the list outputs"
+                )
                 faults.append(Problem("wrong_format", "error", file, spot.place, message))
     if rows or alone:
         problems += faults
