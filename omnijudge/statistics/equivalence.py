@@ -2,6 +2,7 @@
 
 A metric under two judges is *equivalent* if its difference is shown to lie within a margin,
 *different* if it is shown not to be 0 and not shown to lie within the margin, else *undecided*.
+Judges who never differ are equivalent only if there are enough clusters to have shown it.
 """
 
 from __future__ import annotations
@@ -175,20 +176,25 @@ def _decide(
     estimate = change.estimate()
     low, high = t_interval(estimate, confidence)
     error = np.sqrt(estimate.variance)
+    bottom, top = metric.bounds
+    span = None if bottom is None or top is None else top - bottom
     found = []
     for s in range(len(estimate.value)):
         value, df = float(estimate.value[s]), float(estimate.df[s])
         p_equivalent = p_different = None
         verdict: Verdict = "undecided"
-        if np.isfinite(value) and np.isfinite(error[s]):
-            # Without any variation the difference is known as far as these clusters can tell.
-            scale = max(float(error[s]), 1e-15 * margin)
-            p_equivalent = float(stdtr(df, (abs(value) - margin) / scale))
-            p_different = float(2 * stdtr(df, -abs(value) / scale))
-            if p_equivalent <= 1 - confidence:
-                verdict = "equivalent"
-            elif p_different <= 1 - confidence:
-                verdict = "different"
+        if error[s] > 1e-12 * margin:
+            p_equivalent = float(stdtr(df, (abs(value) - margin) / error[s]))
+            p_different = float(2 * stdtr(df, -abs(value) / error[s]))
+        elif abs(value) <= 1e-12 * margin and span is not None:
+            # No cluster differs. If a share margin / span of all clusters did, by as much as can
+            # be, that would happen with this probability.
+            p_equivalent = max(0.0, 1 - margin / span) ** int(estimate.clusters[s])
+            p_different = 1.0
+        if p_equivalent is not None and p_equivalent <= 1 - confidence:
+            verdict = "equivalent"
+        elif p_different is not None and p_different <= 1 - confidence:
+            verdict = "different"
         found.append(
             Equivalence(
                 metric.name,

@@ -107,3 +107,36 @@ def holm(p_values: Sequence[float]) -> list[float]:
         worst = max(worst, min(1.0, (len(p_values) - step) * p_values[i]))
         adjusted[i] = worst
     return adjusted
+
+
+def rectified_ratio(
+    gold: Sequence[tuple[float, float]], cheap: Sequence[tuple[float, float]], sample: Sequence[int]
+) -> dict[str, float]:
+    """The correction of a ratio of sums, step by step, with its gradient in closed form."""
+    n, total = len(gold), len(cheap)
+    inside = [cheap[i] for i in sample]
+
+    def mean(rows: Sequence[tuple[float, float]], k: int) -> float:
+        return sum(row[k] for row in rows) / len(rows)
+
+    def influence(
+        rows: Sequence[tuple[float, float]], of: Sequence[tuple[float, float]]
+    ) -> list[float]:
+        top, bottom = mean(of, 0), mean(of, 1)
+        return [x / bottom - top / bottom**2 * d for x, d in rows]
+
+    z, q = influence(gold, gold), influence(inside, cheap)
+    middle = sum(q) / n
+    q = [x - middle for x in q]
+    spread = sum(x * x for x in q)
+    weight = min(max(sum(a * b for a, b in zip(z, q, strict=True)) / spread, 0.0), 1.0)
+    value = mean(gold, 0) / mean(gold, 1) + weight * (
+        mean(cheap, 0) / mean(cheap, 1) - mean(inside, 0) / mean(inside, 1)
+    )
+    residual = [a - weight * b for a, b in zip(z, q, strict=True)]
+    leverage = [min(1 / n + b * b / spread, 0.9) for b in q]
+    a = (n - 1) / n**3 * sum((e / (1 - h)) ** 2 for e, h in zip(residual, leverage, strict=True))
+    finite = (1 - n / total) * a
+    beyond = finite + sum(x * x for x in z) / ((n - 1) * total)
+    df = kurtosis_df(residual, 2.0, n - 2.0)
+    return {"value": value, "finite": finite, "superpopulation": beyond, "df": df, "weight": weight}
