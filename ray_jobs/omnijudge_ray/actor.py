@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from omnijudge.config import JudgeConfig
 from omnijudge.judging.executors import engine_factory
@@ -18,6 +20,7 @@ class JudgeActor:
     """
 
     def __init__(self, judge: JudgeConfig, benchmark_name: str) -> None:
+        _hide_source_root()
         self._factory = engine_factory(judge, benchmark_name)
         self._engine: GuardedEngine | None = None
 
@@ -38,3 +41,12 @@ class JudgeActor:
         """Closes the engine."""
         if self._engine is not None:
             self._engine.close()
+
+
+def _hide_source_root() -> None:
+    """Takes this project's source folder off the path, where Ray puts the driver's folder.
+
+    Started from there, ``kernels`` would be importable in workers, a name that belongs to another
+    distribution which transformers looks for.
+    """
+    sys.path[:] = [p for p in sys.path if not Path(p, "kernels", "omnijudge_kernels").is_dir()]

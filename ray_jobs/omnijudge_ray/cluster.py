@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import secrets
+import socket
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,18 +62,33 @@ def connect(execution: ExecutionConfig) -> tuple[Any, bool]:
         }
         options["runtime_env"] = {"env_vars": shared}
     try:
+        _knock(address)
         ray.init(address=address, **options)
     except Exception as e:  # Ray raises all kinds here
         raise ResourceError(
             f"execution.address: no Ray cluster answers at {address} ({_line(e)}); start one, "
             "or leave the address out to use this machine alone"
         ) from e
-    # A dead actor makes Ray print to the standard output, which belongs to results. We report it.
+    quiet()
+    return ray, True
+
+
+def _knock(address: str) -> None:
+    """Raises OSError where nobody listens; Ray itself would try for many minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host and port.isdigit():
+        socket.create_connection((host.strip("[]"), int(port)), timeout=10.0).close()
+
+
+def quiet() -> None:
+    """Keeps Ray's messages about dead actors off the standard output, which belongs to results.
+
+    The pool reports them in one line each.
+    """
     from ray._private import worker
 
     if hasattr(worker, "_worker_logs_enabled"):
         worker._worker_logs_enabled = False
-    return ray, True
 
 
 def disconnect(ray: Any) -> None:

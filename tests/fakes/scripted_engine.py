@@ -18,6 +18,7 @@ import os
 import signal
 import time
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,13 @@ REPLIES: dict[str, Any] = {
     "refused": Reply(None, error="the prompt has 9000 tokens, 8192 fit", permanent=True),
     "both": Reply('{"score": 1}', error="cut off"),
 }
+
+
+def _source_kernels() -> bool:
+    """Whether the project's source folder ``kernels`` can be imported under that name."""
+    spec = find_spec("kernels")
+    places = spec.submodule_search_locations if spec else None
+    return any(Path(p, "omnijudge_kernels").is_dir() for p in places or ())
 
 
 class ScriptedEngine:
@@ -95,7 +103,11 @@ class ScriptedEngine:
         return replies
 
     def counters(self) -> dict[str, float]:
-        return {"answered": float(self.answered)}
+        return {
+            "answered": float(self.answered),
+            "devices_set": float("CUDA_VISIBLE_DEVICES" in os.environ),
+            "kernels_found": float(_source_kernels()),
+        }
 
     def close(self) -> None:
         self.broken = True
