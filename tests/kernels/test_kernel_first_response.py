@@ -154,3 +154,13 @@ def test_refusals(assign: Any) -> None:
             assign(*good[:3], [bad], [0, 1])
     with pytest.raises(ValueError, match=r"out\[1\] has shape"):
         assign(*good, None, (np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)))
+
+
+def test_a_million_instances_of_which_most_are_empty() -> None:
+    n = 10**6
+    filled = (np.arange(n) % 1000 == 7).astype(np.int64)
+    bounds = np.concatenate([[0], np.cumsum(filled)])
+    times = np.full(bounds[-1], 5.0)
+    found = first_response(times, bounds, times - 1, times + 1, bounds)
+    assert found.taken.tolist() == [0] * 1000
+    assert set(found.timing.tolist()) == {Timing.INSIDE}
