@@ -93,3 +93,9 @@ def test_imports_point_one_way() -> None:
 def test_every_name_of_the_package_is_there(tmp_path: Path) -> None:
     code = "import omnijudge; print([n for n in omnijudge.__all__ if not hasattr(omnijudge, n)])"
     assert python(code, tmp_path) == "[]"
+
+
+def test_the_tests_do_not_take_the_name_kernels_either() -> None:
+    from importlib.util import find_spec
+
+    assert find_spec("kernels") is None
