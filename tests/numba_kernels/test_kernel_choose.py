@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from naive import kernels as naive
+from numba_kernels.matching_cases import csr_times, offsets, random_instance
 
 from omnijudge_kernels import choose, masks
-from tests.kernels.matching_cases import csr_times, offsets, random_instance
-from tests.naive import kernels as naive
 
 COMPILED = {
     "assign": "omnijudge_kernels.slots",

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from naive import kernels as naive
+from numba_kernels.matching_cases import csr_times, golden_instances, random_instance
 
 from omnijudge_kernels.first_response import first_response
 from omnijudge_kernels.responses import FirstResponse, Timing
 from omnijudge_kernels.small import first_response_small
-from tests.kernels.matching_cases import csr_times, golden_instances, random_instance
-from tests.naive import kernels as naive
 
 VARIANTS = ["default", "late_released", "since_previous"]
 both = pytest.mark.parametrize("assign", [first_response, first_response_small])

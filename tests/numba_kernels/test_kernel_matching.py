@@ -9,6 +9,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from naive import kernels as naive
+from numba_kernels.matching_cases import (
+    Table,
+    csr_times,
+    golden_instances,
+    offsets,
+    pack,
+    random_instance,
+    unpack,
+)
 from numpy.typing import NDArray
 
 from omnijudge_kernels.masks import Masks, Matching, pack_pairs
@@ -20,16 +30,6 @@ from omnijudge_kernels.matching import (
 )
 from omnijudge_kernels.small import match_ordered_pairs_small, window_ranges_small
 from omnijudge_kernels.windows import window_masks, window_ranges
-from tests.kernels.matching_cases import (
-    Table,
-    csr_times,
-    golden_instances,
-    offsets,
-    pack,
-    random_instance,
-    unpack,
-)
-from tests.naive import kernels as naive
 
 both = pytest.mark.parametrize("match_pairs", [match_ordered_pairs, match_ordered_pairs_small])
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from naive import kernels as naive
+from numba_kernels.matching_cases import GOLDEN
 
 from omnijudge_kernels.permutation import complete_sequence_law
-from tests.kernels.matching_cases import GOLDEN
-from tests.naive import kernels as naive
 
 Stratum = tuple[int, list[int]]
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from naive import kernels as naive
 from numpy.typing import NDArray
 
 from omnijudge_kernels.slots import PAINT_BLOCK, PAINT_UP_TO, assign_slots
 from omnijudge_kernels.small import assign_slots_small
-from tests.naive import kernels as naive
 
 Sample = tuple[list[float], list[tuple[float, float]]]  # chunk starts, slots
 both = pytest.mark.parametrize("assign", [assign_slots, assign_slots_small])
