@@ -910,16 +910,16 @@ def discover(batch, repo, out_root, forced=None):
 
     out = []
     for r in batch.get("results") or []:
-        if not isinstance(r, dict) or (r.get("status", "ok") or "ok") != "ok":
+        if not isinstance(r, dict) or r.get("status", "ok") != "ok":
             continue
         video = text_of(r.get("video"))
         v = video.replace("\\", "/")
         ann = sub = rest = None
         if "/1qna/" in v.lower() or "videos_bench" in v:
             scene, sub = "1QnA", "1qna"
-            k = v.find("videos_bench")
-            if k >= 0:
-                rest = v[k + len("videos_bench") :].lstrip("/")
+            parts = v.split("/")
+            if "videos_bench" in parts:
+                rest = "/".join(parts[parts.index("videos_bench") + 1 :])
                 ann = os.path.join("data/1qna/annotations", os.path.splitext(rest)[0] + ".json")
         else:
             scene = None
@@ -930,7 +930,11 @@ def discover(batch, repo, out_root, forced=None):
                     break
             if sub:
                 scene = scene_map(sub).get(rest)
-                tail = rest[len("videos/") :] if rest.startswith("videos/") else rest
+            sub = next((c for c in ("1q1a_math", "1q1a") if c in v.split("/")), None)
+            if sub:
+                parts = v.split("/")
+                tail = "/".join(parts[parts.index(sub) + 1 :])
+                tail = tail[len("videos/") :] if tail.startswith("videos/") else tail
                 ann = os.path.join("data", sub, "annotations", os.path.splitext(tail)[0] + ".json")
             if not scene:
                 scene = (

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from omnijudge.benchmarks.omniinteract.discovery import MAP_FILE
 from omnijudge.errors import ConfigError, Problem
 from omnijudge.transcripts.files import UnreadableFile, load_json_or_lines, read_bytes, read_json
 
 SUBSETS = ("1q1a", "1q1a_math", "1qna")
-MAP_FILE = "video_json_map.json"
 MANIFEST_KEYS = {"sample_id", "gt_json", "model_json", "scene_type", "model", "system", "video_id"}
 MANIFEST_KEYS |= {"language", "status", "video"}
 MATHS_SUBSET = "1q1a_math"
@@ -29,6 +29,7 @@ class Sample:
         folder: name of the output folder (``videos__0001``).
         outputs: system -> transcript path named by the manifest; None where the manifest says
             that it is missing.
+        reasons: system -> why its transcript is None, where the list says it.
         paths: further paths the list names (the maths subset is told by them).
         attributes: further columns of the list.
     """
@@ -43,6 +44,7 @@ class Sample:
     subset: str = ""
     folder: str = ""
     outputs: dict[str, Path | None] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
     paths: tuple[str, ...] = ()
     attributes: Mapping[str, str] = field(default_factory=dict)
 
@@ -52,6 +54,15 @@ class Sample:
         marks = (f"/{MATHS_SUBSET}/", f"\\{MATHS_SUBSET}\\")
         own = (str(self.annotation), *(str(p) for p in self.outputs.values() if p))
         return any(m in p for p in (*own, *self.paths) for m in marks)
+
+    @property
+    def released_as(self) -> str | None:
+        """Path of the annotation in the release, ``data/<subset>/annotations/...``."""
+        parts = self.annotation.parts
+        if not self.subset or self.subset not in parts:
+            return None
+        last = len(parts) - 1 - parts[::-1].index(self.subset)
+        return "/".join(("data", *parts[last:]))
 
 
 @dataclass(frozen=True)

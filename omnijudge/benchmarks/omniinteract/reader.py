@@ -12,6 +12,12 @@ import pyarrow as pa
 
 from omnijudge import tables
 from omnijudge.benchmarks.base import Annotations, Outputs
+from omnijudge.benchmarks.omniinteract.batch_summary import (
+    SummaryOfSystem,
+    is_batch_summary,
+    read_batch_summary,
+)
+from omnijudge.benchmarks.omniinteract.discovery import SUMMARY_FILE, TRANSCRIPT_NAMES
 from omnijudge.benchmarks.omniinteract.layout import Listing, Sample, read_manifest, read_root
 from omnijudge.benchmarks.omniinteract.schemas import CHUNK_SCHEMA, UNIT_SCHEMA
 from omnijudge.benchmarks.omniinteract.slots import (
@@ -30,12 +36,6 @@ if TYPE_CHECKING:
     from omnijudge.benchmarks.omniinteract.options import Options
     from omnijudge.config import RunConfig, SystemConfig
 
-TRANSCRIPT_NAMES = (
-    "precise_truncation.json",
-    "wav_transcript_aligned.json",
-    "wav_transcript.json",
-    "output.json",
-)
 TRANSCRIPT_ENDINGS = (".json", ".jsonl", ".srt", ".vtt")
 UTF8_MARK = b"\xef\xbb\xbf"
 
@@ -46,7 +46,7 @@ def read_annotations(config: RunConfig, options: Options) -> Annotations:
     Raises:
         ConfigError: the list itself is not there, or a system has no outputs at all.
     """
-    listing = _listing(config)
+    listing = _listing(config, options)
     problems = list(listing.problems)
     files = list(listing.files)
     rows: dict[str, list[Any]] = {name: [] for name in UNIT_SCHEMA.names}
@@ -68,14 +68,17 @@ def read_annotations(config: RunConfig, options: Options) -> Annotations:
     )
 
 
-def _listing(config: RunConfig) -> Listing:
+def _listing(config: RunConfig, options: Options) -> Listing:
     data = config.data
     if data.annotations is not None:
         raise ConfigError("data.annotations: omniinteract takes data.root or data.manifest")
     if data.manifest is not None:
         if not Path(data.manifest).is_file():
             raise ConfigError(f"data.manifest: there is no file {data.manifest}")
-        return read_manifest(Path(data.manifest), set(config.systems))
+        path, known = Path(data.manifest), set(config.systems)
+        if is_batch_summary(path):
+            return read_batch_summary(path, known, options.profile == "published")
+        return read_manifest(path, known)
     assert data.root is not None
     if not Path(data.root).is_dir():
         raise ConfigError(f"data.root: there is no folder {data.root}")
@@ -253,6 +256,8 @@ class SystemFolder:
             inside = os.path.relpath(folder, self.root)
             prefix = "" if inside == "." else inside + "/"
             self.files.update(prefix + n for n in names)
+        summary = SUMMARY_FILE in self.files
+        self._summary = SummaryOfSystem(self.root) if summary else None
 
     def find(self, sample: Sample) -> Path | None:
         """The transcript of a sample: in its release folder, else named by its id."""
@@ -268,7 +273,16 @@ class SystemFolder:
             for ending in TRANSCRIPT_ENDINGS:
                 if stem + ending in self.files:
                     return self.root / (stem + ending)
-        return None
+        annotation = sample.released_as
+        if self._summary is None or annotation is None:
+            return None
+        return self._summary.find(annotation)
+
+    def reason(self, sample: Sample) -> str:
+        """Why there is no transcript of a sample."""
+        if self._summary is None or sample.released_as is None:
+            return "no transcript found"
+        return self._summary.reason(sample.released_as)
 
 
 def read_outputs(
@@ -289,9 +303,10 @@ def read_outputs(
         path, state, detail = None, "missing", "no transcript found"
         if system in sample.outputs:
             path = sample.outputs[system]
-            detail = "the manifest names no transcript"
+            detail = sample.reasons.get(system, "the manifest names no transcript")
         elif folder is not None:
             path = folder.find(sample)
+            detail = "" if path else folder.reason(sample)
         if path is None:
             file = str(settings.path or sample.source)
             problems.append(
