@@ -6,7 +6,7 @@ p-value: sign flip by cluster, adjusted in a family of one metric in one group.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -169,14 +169,8 @@ def all_differences(
     """
     jack = jackknife(metric.function, stack, metric.denominator)
     pairs = all_pairs(len(stack))
-    parts = [
-        paired(jack[i : i + 1], jack[i + 1 :]).estimate() for i in range(max(len(stack) - 1, 0))
-    ]
-    estimate = Estimate(
-        *(
-            np.concatenate([getattr(part, name) for part in parts] or [np.empty(0)])
-            for name in ("value", "variance", "df", "clusters")
-        )
+    estimate = _joined(
+        [paired(jack[i : i + 1], jack[i + 1 :]).estimate() for i in range(max(len(stack) - 1, 0))]
     )
     tests = [
         FlipTest(
@@ -205,6 +199,66 @@ def all_differences(
         )
     return _assemble(
         metric, settings, pairs, estimate, interval, FlipTest.joined(tests), plan.enough
+    )
+
+
+def differences_on_common(
+    metric: Metric,
+    n_systems: int,
+    pair_sums: Callable[[int], tuple[Array, Array]],
+    settings: IntervalSettings,
+    counts: Counts | None = None,
+) -> Differences:
+    """One metric over all pairs of systems that were not scored on the same samples.
+
+    Args:
+        metric: the metric.
+        n_systems: number of systems S.
+        pair_sums: for system i the sums (S - i - 1, V, k) of i itself and of each system after it,
+            both over the samples scored for the two.
+        settings: level, kind, seed, adjustment.
+        counts: (B, V) resamples; without them ``ci_low``, ``ci_high`` are the jackknife's.
+    """
+    tests: list[FlipTest] = []
+    estimates: list[Estimate] = []
+    intervals: list[Interval] = []
+    for i in range(max(n_systems - 1, 0)):
+        sides = pair_sums(i)
+        jacks = [jackknife(metric.function, side, metric.denominator) for side in sides]
+        difference = paired(jacks[0], jacks[1])
+        estimates.append(difference.estimate())
+        tests.append(FlipTest(metric.function, *sides, jacks[0].value, jacks[1].value))
+        if counts is not None:
+            found = _interval(metric, sides, difference, counts, settings)
+            if found is not None:
+                intervals.append(found)
+    plan = plan_flips(
+        sum(test.family for test in tests), settings.replicates, 1 - settings.confidence
+    )
+    for i, test in enumerate(tests):
+        for flipped in flip_sums(pair_sums(i), plan.flips, settings.seed):
+            test.add(*flipped)
+    interval = None
+    if intervals:
+        names = ("low", "high", "dropped")
+        interval = Interval(*(np.concatenate([getattr(x, n) for x in intervals]) for n in names))
+    return _assemble(
+        metric,
+        settings,
+        all_pairs(n_systems),
+        _joined(estimates),
+        interval,
+        FlipTest.joined(tests),
+        plan.enough,
+    )
+
+
+def _joined(estimates: Sequence[Estimate]) -> Estimate:
+    return Estimate(
+        *(
+            np.concatenate([getattr(part, name) for part in estimates] or [np.empty(0)])
+            for name in ("value", "variance", "df", "clusters")
+        )
     )
 
 

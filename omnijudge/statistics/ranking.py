@@ -60,14 +60,17 @@ def rank_systems(
     sums_by_system: Sequence[Array],
     sums: Sequence[Sum],
     settings: IntervalSettings | None = None,
+    differences: Sequence[Differences] | None = None,
 ) -> list[Ranks]:
     """Ranks by every metric that has a direction.
 
     Args:
         metrics: what to rank by. Metrics without direction and quantile metrics are left out.
-        sums_by_system: per system a (V, K) matrix, row = cluster, over the samples scored for all.
+        sums_by_system: per system a (V, K) matrix, row = cluster.
         sums: the K sums.
         settings: replicates, level, seed.
+        differences: all pairs by each metric that is ranked, where the systems were not scored on
+            the same samples; by default they are made from the sums, adjusted by Holm.
     """
     settings = replace(settings or IntervalSettings(), interval="jackknife", adjustment="holm")
     if not sums_by_system:
@@ -75,13 +78,15 @@ def rank_systems(
     everything = np.stack(list(sums_by_system)).astype(np.float64)
     position = {name: k for k, name in enumerate(sums)}
     counts = cluster_counts(everything.shape[1], settings.replicates, settings.seed)
+    ranked = [m for m in metrics if m.higher_is_better is not None and m.quantile is None]
     found = []
-    for metric in metrics:
-        if metric.higher_is_better is None or metric.quantile is not None:
-            continue
+    for i, metric in enumerate(ranked):
         stack = everything[..., [position[s] for s in metric.sums]]
-        differences = all_differences(metric, stack, settings)
-        found.append(_ranks(metric, stack, differences, counts, settings))
+        if differences is None:
+            pairs = all_differences(metric, stack, settings)
+        else:
+            pairs = differences[i]
+        found.append(_ranks(metric, stack, pairs, counts, settings))
     return found
 
 

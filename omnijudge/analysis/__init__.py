@@ -1,0 +1,1 @@
+"""What is made of finished runs: comparisons, sensitivity, agreement of judges, correction."""
