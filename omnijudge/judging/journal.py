@@ -123,10 +123,12 @@ class JournalWriter:
             os.close(self._fd)
             new.unlink(missing_ok=True)
             raise explain_write(path, e) from e
-        self.rows = 0
 
-    def append(self, batch: pa.RecordBatch) -> None:
+    def append(self, batch: pa.RecordBatch) -> tuple[int, int]:
         """Hands one batch (``SCHEMA``) to the operating system, whole or not at all.
+
+        Returns:
+            Offset and length in the file.
 
         Raises:
             StoreError: the disk is full, or the journal was removed from outside.
@@ -144,8 +146,9 @@ class JournalWriter:
         except OSError as e:
             os.ftruncate(self._fd, self.size)
             raise explain_write(self.path, e) from e
+        place = (self.size, len(message))
         self.size += len(message)
-        self.rows += batch.num_rows
+        return place
 
     def close(self) -> None:
         """Gives the lock back."""
@@ -177,13 +180,13 @@ class JournalReader:
     def __init__(self, path: str | Path) -> None:
         self.path = str(path)
         self._places: list[tuple[int, int]] = []
-        self._ends = np.zeros(1, np.int64)  # rows before each batch, and all of them
+        self._ends = [0]  # rows before each batch, and all of them
         self._offset = 0
 
     @property
     def rows(self) -> int:
         """Rows known so far."""
-        return int(self._ends[-1])
+        return self._ends[-1]
 
     def scan(self) -> Found:
         """Reads what was added since the last scan.
@@ -192,12 +195,15 @@ class JournalReader:
             OSError: the file is gone or unreadable.
         """
         found = scan(self.path, self._offset)
-        if found.batches:
-            self._places += found.places
-            self._offset = found.end
-            counts = np.cumsum([b.num_rows for b in found.batches])
-            self._ends = np.concatenate([self._ends, self._ends[-1] + counts])
+        for place, batch in zip(found.places, found.batches, strict=True):
+            self.add(place, batch.num_rows)
         return found
+
+    def add(self, place: tuple[int, int], rows: int) -> None:
+        """Takes notice of the next batch without reading it."""
+        self._places.append(place)
+        self._offset = sum(place)
+        self._ends.append(self._ends[-1] + rows)
 
     @property
     def blocks(self) -> int:
@@ -206,8 +212,9 @@ class JournalReader:
 
     def block_of(self, rows: Any) -> tuple[Any, Any]:
         """Block numbers and rows inside them."""
-        block = np.searchsorted(self._ends, rows, side="right") - 1
-        return block, rows - self._ends[block]
+        ends = np.array(self._ends)
+        block = np.searchsorted(ends, rows, side="right") - 1
+        return block, rows - ends[block]
 
     def read_block(self, block: int) -> pa.Table:
         """One batch again.

@@ -342,15 +342,15 @@ class _Run:
                 if r.error is None
             ]
         )
+        self.replied += len(checked)
+        self.prompt += sum(r.prompt_tokens for r in checked)
+        self.cached += sum(r.cached_tokens for r in checked)
+        self.output += sum(r.output_tokens for r in checked)
+        self.transport += sum(r.retries for r in checked)
         for request, reply in zip(requests, checked, strict=True):
             self.settle(self.open[request.fingerprint, request.repeat], request, reply)
 
     def settle(self, item: _Asked, request: Request, reply: Reply) -> None:
-        self.replied += 1
-        self.prompt += reply.prompt_tokens
-        self.cached += reply.cached_tokens
-        self.output += reply.output_tokens
-        self.transport += reply.retries
         item.left -= 1
         if reply.error is not None:
             self.errors_in_a_row += 1
@@ -453,25 +453,55 @@ def check_reply(reply: Any) -> Reply:
     if not isinstance(reply, Reply):
         return Reply(None, error=f"the engine gave {type(reply).__name__} instead of a reply")
     if reply.error is not None:
-        return reply if reply.raw is None else replace(reply, raw=None)
+        return _error(reply, str(reply.error))
     if reply.raw is None:
-        return replace(reply, error="the engine gave neither an answer nor a reason")
+        return _error(reply, "the engine gave neither an answer nor a reason")
     if not isinstance(reply.raw, str):
         kind = type(reply.raw).__name__
-        return replace(reply, raw=None, error=f"the engine answered with {kind} instead of text")
+        return _error(reply, f"the engine answered with {kind} instead of text")
     if len(reply.raw) > LONGEST_ANSWER:
         wrong = f"the answer has {len(reply.raw)} characters; no verdict has over {LONGEST_ANSWER}"
-        return replace(reply, raw=None, error=wrong)
-    counts = (reply.prompt_tokens, reply.cached_tokens, reply.output_tokens, reply.retries)
-    texts = (reply.raw, reply.model, reply.finish_reason or "")
-    if all(type(c) is int and 0 <= c < 2**31 for c in counts) and all(map(_is_clean, texts)):
+        return _error(reply, wrong)
+    if (
+        _is_text(reply.raw)
+        and _is_text(reply.model)
+        and (reply.finish_reason is None or _is_text(reply.finish_reason))
+        and _is_count(reply.prompt_tokens)
+        and _is_count(reply.cached_tokens)
+        and _is_count(reply.output_tokens)
+        and _is_count(reply.retries)
+    ):
         return reply
-    p, c, o, r = (int(x) if isinstance(x, int) and 0 <= x < 2**31 else 0 for x in counts)
+    p, c, o, r = _counts(reply)
+    texts = (reply.raw, reply.model, reply.finish_reason or "")
     raw, model, finish = (str(t).encode(errors="replace").decode() for t in texts)
     return Reply(raw, None, finish or None, model, p, c, o, r)
 
 
-def _is_clean(text: Any) -> bool:
+def _error(reply: Reply, reason: str) -> Reply:
+    prompt, cached, output, retries = _counts(reply)
+    return Reply(
+        None,
+        error=reason,
+        model=reply.model,
+        prompt_tokens=prompt,
+        cached_tokens=cached,
+        output_tokens=output,
+        retries=retries,
+        permanent=bool(reply.permanent),
+    )
+
+
+def _counts(reply: Reply) -> list[int]:
+    counts = (reply.prompt_tokens, reply.cached_tokens, reply.output_tokens, reply.retries)
+    return [c if _is_count(c) else 0 for c in counts]
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 2**31
+
+
+def _is_text(text: Any) -> bool:
     """Whether it is a text that UTF-8 can hold (no lone surrogates)."""
     if not isinstance(text, str):
         return False

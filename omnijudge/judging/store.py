@@ -187,10 +187,10 @@ class JudgementStore:
                 self._journal = JournalWriter(self.files.new_journal())
                 self.sources.append(JournalReader(self._journal.path))
                 self._journal_source = len(self.sources) - 1
-            self._journal.append(batch)
+            place = self._journal.append(batch)
             number = self._journal_source
             first = self.sources[number].rows
-            self.sources[number].scan()
+            self.sources[number].add(place, batch.num_rows)
         else:
             path = self.files.new_part()
             parts.write_part(self.files.filesystem, path, pa.Table.from_batches([batch]))

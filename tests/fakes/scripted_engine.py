@@ -52,6 +52,7 @@ REPLIES: dict[str, Any] = {
     "odd_counts": Reply('{"score": 1}', prompt_tokens=-1, output_tokens=None),  # type: ignore[arg-type]
     "error": Reply(None, error="the server did not answer", retries=2),
     "refused": Reply(None, error="the prompt has 9000 tokens, 8192 fit", permanent=True),
+    "odd_error": Reply(None, error="no usage", prompt_tokens=None, retries=-3),  # type: ignore[arg-type]
     "both": Reply('{"score": 1}', error="cut off"),
 }
 

@@ -79,6 +79,7 @@ FAULTS = {
     "transport_error": Fault("error", "error", (), "did not answer", 3),
     "transport_error_once": Fault("error:1", "ok", (None,), "did not answer", 2),
     "transport_error_twice": Fault("error:2", "ok", (None,), "did not answer", 3),
+    "error_with_counts_that_are_none": Fault("odd_error", "error", (), "no usage", 3),
     "over_long_prompt": Fault("refused", "error", (), "9000 tokens", 1),
     # The whole batch is hit.
     "late": Fault("late", "ok", (None,)),
