@@ -10,7 +10,7 @@ import pytest
 
 from omnijudge.config import JudgeConfig
 from omnijudge.judging.engines import open_engine
-from tests.requirements import need
+from requirements import need
 
 if TYPE_CHECKING:
     from omnijudge.judging.types import Engine

@@ -17,7 +17,7 @@ import pytest
 from omnijudge.config import JudgeConfig
 from omnijudge.judging.engines import open_engine
 from omnijudge.judging.types import Engine, Reply, Request
-from tests.requirements import need
+from requirements import need
 
 pytestmark = pytest.mark.engine
 

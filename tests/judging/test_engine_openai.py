@@ -18,7 +18,7 @@ from omnijudge.judging.engines import engine_identity, open_engine, openai
 from omnijudge.judging.engines.reasoning import REASONING_ONLY
 from omnijudge.judging.engines.retry import retry_after
 from omnijudge.judging.types import Engine, Reply, Request
-from tests.fakes.http_judge import Fault, HttpJudge
+from fakes.http_judge import Fault, HttpJudge
 
 KEY = "sk-secret-of-the-test"
 SCHEMA = {

@@ -22,7 +22,7 @@ from omnijudge.config import ExecutionConfig, JudgeConfig
 from omnijudge.errors import ResourceError
 from omnijudge.judging.executors import open_executor
 from omnijudge.judging.store import JudgementStore
-from tests.requirements import need
+from requirements import need
 
 pytestmark = pytest.mark.ray
 TESTS = str(Path(__file__).parents[1])

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("av", reason="needs the extra `media`")
 
 from omnijudge.media import MediaError, audio_part, image_part, video_part, window_wav
-from tests.media.clips import RATE, even_times, write_clip
+from media.clips import RATE, even_times, write_clip
 
 
 def samples(wav: bytes) -> np.ndarray:

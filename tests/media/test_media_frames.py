@@ -16,7 +16,7 @@ from PIL import Image
 
 from omnijudge.media import MediaError
 from omnijudge.media.frames import FrameStore
-from tests.media.clips import brightness, cut, even_times, grey, turned, write_clip
+from media.clips import brightness, cut, even_times, grey, turned, write_clip
 
 
 def shown(jpegs: list[bytes]) -> list[int]:

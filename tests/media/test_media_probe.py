@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("av", reason="needs the extra `media`")
 
 from omnijudge.media import probe
-from tests.media.clips import cut, even_times, turned, write_clip
+from media.clips import cut, even_times, turned, write_clip
 
 
 def test_a_whole_clip(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.requirements import need
+from requirements import need
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "bench_gpu.py"
 SMALL = ["--units", "2", "--systems", "3", "--rubric-words", "60", "--unit-words", "20"]

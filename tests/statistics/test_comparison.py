@@ -14,7 +14,7 @@ from omnijudge.statistics.multiple import adjust
 from omnijudge.statistics.pairs import all_pairs
 from omnijudge.statistics.ranking import best_share, rank_systems
 from omnijudge.statistics.sign_flip import flips, plan_flips
-from tests.naive import statistics as naive
+from naive import statistics as naive
 
 NEEDED = "needs the dev extra: pip install 'omnijudge[dev]'"
 SUMS = [Sum("target", "success"), Sum("target")]

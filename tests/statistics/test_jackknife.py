@@ -17,7 +17,7 @@ from omnijudge.statistics.jackknife import (
     t_interval,
 )
 from omnijudge.statistics.metric import Array, ratio, total
-from tests.naive import statistics as naive
+from naive import statistics as naive
 
 Rows = list[tuple[int, int, int]]
 CLUSTERS = st.lists(st.tuples(*[st.integers(0, 6)] * 3), min_size=3, max_size=12)

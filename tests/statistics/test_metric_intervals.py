@@ -15,7 +15,7 @@ from omnijudge.statistics.bootstrap import bca_interval, cluster_counts, percent
 from omnijudge.statistics.intervals import IntervalSettings, UnitValues, metric_intervals
 from omnijudge.statistics.metric import Metric, Sum, ratio, total
 from omnijudge.statistics.quantiles import quantile_replicates
-from tests.naive import statistics as naive
+from naive import statistics as naive
 
 SUCCESS, TARGETS, OTHER = Sum("target", "success"), Sum("target"), Sum("other", "x")
 SUMS = [OTHER, SUCCESS, TARGETS]

@@ -15,7 +15,7 @@ from omnijudge.statistics.gold_sample import (
 from omnijudge.statistics.jackknife import careful_interval, jackknife
 from omnijudge.statistics.metric import Metric, Sum, ratio, total
 from omnijudge.statistics.rectify import Target, rectify, rectify_differences
-from tests.naive import statistics as naive
+from naive import statistics as naive
 
 NEEDED = "needs the dev extra: pip install 'omnijudge[dev]'"
 SUMS = (Sum("unit", "x"), Sum("unit"))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.requirements import need
+from requirements import need
 
 pytestmark = pytest.mark.engine
 

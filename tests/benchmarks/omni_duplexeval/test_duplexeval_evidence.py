@@ -17,8 +17,8 @@ from omnijudge.benchmarks.omni_duplexeval.options import Options
 from omnijudge.config import JudgeConfig
 from omnijudge.errors import EvidenceError
 from omnijudge.judging.prompts import PromptPack
-from tests.benchmarks.omni_duplexeval.duplex_run import ROOT, Result, config_of, run
-from tests.media.clips import cut, even_times, turned, write_clip
+from benchmarks.omni_duplexeval.duplex_run import ROOT, Result, config_of, run
+from media.clips import cut, even_times, turned, write_clip
 
 SAMPLE = ROOT / "omnijudge" / "sample_data" / "omni_duplexeval"
 SEES = {"limit_mm_per_prompt": {"image": 32}}

@@ -13,7 +13,7 @@ from omnijudge.benchmarks.omni_duplexeval import benchmark
 from omnijudge.benchmarks.omni_duplexeval.matching import event_windows, samples_of
 from omnijudge.benchmarks.omni_duplexeval.samples import DESCRIPTION_SPLITS, REMINDER_SPLITS
 from omnijudge.benchmarks.omni_duplexeval.windows import joined
-from tests.benchmarks.omni_duplexeval.duplex_run import (
+from benchmarks.omni_duplexeval.duplex_run import (
     GOLDEN,
     Result,
     golden_answers,

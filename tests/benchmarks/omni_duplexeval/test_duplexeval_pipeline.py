@@ -11,8 +11,8 @@ import pytest
 
 from omnijudge.pipeline import RunFlags
 from omnijudge.pipeline import run as run_pipeline
-from tests.benchmarks.omni_duplexeval.duplex_run import GOLDEN, config_of, golden_answers
-from tests.benchmarks.omni_duplexeval.test_duplexeval_paper_golden import check_table
+from benchmarks.omni_duplexeval.duplex_run import GOLDEN, config_of, golden_answers
+from benchmarks.omni_duplexeval.test_duplexeval_paper_golden import check_table
 
 AGGREGATES = json.loads((GOLDEN / "expected" / "aggregates.json").read_text("utf-8"))
 QUIET = RunFlags(quiet=True, no_store=True)
@@ -56,7 +56,7 @@ def test_a_clip_that_cannot_be_decoded_costs_its_questions_only(
 ) -> None:
     pytest.importorskip("av", reason="needs the extra `media`")
     import omnijudge.media
-    from tests.benchmarks.omni_duplexeval.test_duplexeval_evidence import SAMPLE
+    from benchmarks.omni_duplexeval.test_duplexeval_evidence import SAMPLE
 
     decode = omnijudge.media.clip_frames
 

@@ -17,7 +17,7 @@ from omnijudge.benchmarks.omni_duplexeval.scoring import (
     published_total,
 )
 from omnijudge.benchmarks.omni_duplexeval.windows import frame_times
-from tests.benchmarks.omni_duplexeval.duplex_run import (
+from benchmarks.omni_duplexeval.duplex_run import (
     GOLDEN,
     Result,
     golden_answers,
@@ -27,7 +27,7 @@ from tests.benchmarks.omni_duplexeval.duplex_run import (
     run,
     values,
 )
-from tests.benchmarks.omni_duplexeval.test_duplexeval_paper_golden import check_table, close
+from benchmarks.omni_duplexeval.test_duplexeval_paper_golden import check_table, close
 
 EXPECTED = json.loads((GOLDEN / "expected" / "release.json").read_text("utf-8"))
 AGGREGATES = json.loads((GOLDEN / "expected" / "aggregates.json").read_text("utf-8"))

@@ -13,7 +13,7 @@ import pytest
 from omnijudge.benchmarks.base import Annotations
 from omnijudge.benchmarks.omni_duplexeval import benchmark
 from omnijudge.errors import ConfigError
-from tests.benchmarks.omni_duplexeval.duplex_run import config_of
+from benchmarks.omni_duplexeval.duplex_run import config_of
 
 ROW = {
     "id": "a",

@@ -12,8 +12,8 @@ from omnijudge.benchmarks.omni_duplexeval.metrics import metrics
 from omnijudge.benchmarks.omni_duplexeval.options import Options
 from omnijudge.benchmarks.omni_duplexeval.segments import Segment
 from omnijudge.benchmarks.omni_duplexeval.windows import reminder_bounds, thin_out
-from tests.benchmarks.omni_duplexeval.duplex_run import values, verdict_table
-from tests.benchmarks.omni_duplexeval.test_duplexeval_naive import partition
+from benchmarks.omni_duplexeval.duplex_run import values, verdict_table
+from benchmarks.omni_duplexeval.test_duplexeval_naive import partition
 
 OPTIONS = Options()
 
