@@ -191,6 +191,10 @@ class LimitsConfig(Model):
     deadline: str | None = None
 
 
+CONTROL_PREFIX = "control:"
+"""Begins the names of control rows, and of no system."""
+
+
 class RunConfig(Model):
     """A whole run. Relative paths are meant from the configuration's folder."""
 
@@ -222,7 +226,14 @@ class RunConfig(Model):
         for name in value:
             if not name.strip() or "/" in name:
                 raise ValueError(f"system name {name!r}: a name needs a letter and no '/'")
+            if name.startswith(CONTROL_PREFIX):
+                raise ValueError(f"system name {name!r}: {CONTROL_PREFIX} is kept for controls")
         return value
+
+    @field_validator("controls")
+    @classmethod
+    def _each_once(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(value))
 
     @property
     def judges(self) -> tuple[JudgeConfig, ...]:

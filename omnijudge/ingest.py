@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from omnijudge import tables
 from omnijudge.benchmarks.base import Annotations, Benchmark, Partition
 from omnijudge.config import SystemConfig
+from omnijudge.controls import check_controls, control_name, control_outputs, is_control
 from omnijudge.errors import ConfigError, DataError, Problem
 from omnijudge.partitions import Plan, TableWriter, write_table
 from omnijudge.transcripts.findings import SETUP_CODES
@@ -35,8 +36,8 @@ class Ingest:
 
     Attributes:
         annotations: as the benchmark read them.
-        plan: samples in blocks, and the systems.
-        settings: configuration of each system.
+        plan: samples in blocks, and the systems, controls last.
+        settings: configuration of each system (controls have none).
         problems: everything found.
         missing: per system the number of samples without a usable output.
         groups: row group of each partition per table, once they are written.
@@ -62,7 +63,11 @@ class Ingest:
 
 
 def read_annotations(
-    config: RunConfig, benchmark: Benchmark, limit: int | None = None, sort: bool = False
+    config: RunConfig,
+    benchmark: Benchmark,
+    limit: int | None = None,
+    sort: bool = False,
+    controls: bool = True,
 ) -> Ingest:
     """Reads the annotations and plans the partitions.
 
@@ -71,11 +76,13 @@ def read_annotations(
         benchmark: its benchmark.
         limit: take the first so many samples of the seeded order.
         sort: keep the samples sorted (for ``validate``) instead of the seeded order.
+        controls: whether the controls of the configuration stand in the plan.
 
     Raises:
-        ConfigError: no system to score.
+        ConfigError: no system to score, or a control that cannot be made.
         DataError: no usable sample.
     """
+    check_controls(config.controls, benchmark)
     annotations = benchmark.read(config)
     problems = list(annotations.problems)
     settings: dict[str, SystemConfig] = {}
@@ -83,6 +90,9 @@ def read_annotations(
         settings.setdefault(name, config.systems.get(name, SystemConfig()))
     if not settings:
         raise ConfigError("systems: name at least one system to score")
+    if taken := next(filter(is_control, settings), None):
+        raise ConfigError(f"the system name {taken!r} is kept for a control; rename the system")
+    made = map(control_name, config.controls if controls else ())
     ids = sorted(annotations.samples)
     if not ids:
         raise DataError("no sample of the list can be used", problems)
@@ -91,7 +101,7 @@ def read_annotations(
         ids = [ids[i] for i in order]
     ids = ids[:limit]
     blocks = [ids[i : i + BLOCK] for i in range(0, len(ids), BLOCK)]
-    return Ingest(annotations, Plan(blocks, list(settings)), settings, problems)
+    return Ingest(annotations, Plan(blocks, [*settings, *made]), settings, problems)
 
 
 def block_units(units: pa.Table, sample_ids: Sequence[str]) -> pa.Table:
@@ -154,6 +164,8 @@ def read_outputs(
     samples = sum(len(ids) for ids in plan.blocks)
     for system, counted in refusals.items():
         ingest.missing[system] = sum(counted.values())
+        if is_control(system):
+            continue
         setup = sum(n for code, n in counted.items() if code in SETUP_CODES)
         if setup == samples:
             raise ConfigError(_setup_message(system, ingest))
@@ -168,9 +180,14 @@ def read_partition(
     units: pa.Table,
 ) -> Partition:
     """One system's outputs for one block, not matched yet."""
-    outputs = benchmark.read_outputs(
-        config, ingest.annotations, system, ingest.settings[system], sample_ids
-    )
+    if is_control(system):
+        outputs = control_outputs(
+            config, benchmark, ingest.annotations, ingest.settings, system, sample_ids, units
+        )
+    else:
+        outputs = benchmark.read_outputs(
+            config, ingest.annotations, system, ingest.settings[system], sample_ids
+        )
     ingest.problems.extend(outputs.problems)
     return Partition(
         system, units, outputs.outputs, outputs.chunks, benchmark.stage_schema.empty_table()

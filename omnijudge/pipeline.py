@@ -333,7 +333,8 @@ class _Run:
                 ).as_py()
                 or 0
             ),
-            "systems": len(plan.systems),
+            "systems": len(ingest.settings),
+            "controls": len(plan.systems) - len(ingest.settings),
             "missing_outputs": dict(ingest.missing),
             "problems": dict(Counter(p.code for p in ingest.problems if p.level == "error")),
             "warnings": dict(warnings),
@@ -428,7 +429,7 @@ class _Run:
             return 3
         skipped = len(ingest.bad_samples)
         if self.options.profile == "published":
-            skipped += sum(ingest.missing.values())
+            skipped += sum(ingest.missing[system] for system in ingest.settings)
         if skipped or any(p.level == "error" and p.system is None for p in ingest.problems):
             self.messages.append(f"{skipped} samples were skipped because of problems in the data")
             return 3

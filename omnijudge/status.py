@@ -30,8 +30,10 @@ def status_lines(run: str, config: RunConfig | None = None) -> list[str]:
     for stages in counts["answers"].values():
         for by_status in stages.values():
             answers.update(by_status)
+    controls = f"{counts['controls']} controls, " if counts.get("controls") else ""
     lines.append(
-        f"{counts['samples']} samples, {counts['systems']} systems, {counts['questions']} questions"
+        f"{counts['samples']} samples, {counts['systems']} systems, {controls}"
+        f"{counts['questions']} questions"
     )
     lines.append(
         "answers: " + (", ".join(f"{n} {s}" for s, n in sorted(answers.items())) or "none")

@@ -46,7 +46,7 @@ def validate(config: RunConfig, progress: Progress) -> Validation:
     options = resolve_options(benchmark, config.scoring)
     open_seats(benchmark, config, options, [])
     try:
-        ingest = read_annotations(config, benchmark, sort=True)
+        ingest = read_annotations(config, benchmark, sort=True, controls=False)
     except DataError as e:
         return Validation(_sorted(e.problems), [], 0, len(config.systems))
     plan = ingest.plan

@@ -113,7 +113,20 @@ class Prompt:
 
 
 class Benchmark(Protocol):
-    """A benchmark. All methods are pure but ``read`` and ``read_outputs``."""
+    """A benchmark. All methods are pure but ``read`` and ``read_outputs``.
+
+    A benchmark may have further parts; what is not there is not offered, and says so:
+
+    * ``oracle(units, system, options) -> chunks``: what a system that knows everything would say
+      in a block of samples, for the control ``oracle``;
+    * ``shuffle_within``: column of the units inside whose values the control ``shuffled`` swaps
+      recordings;
+    * ``exam``: path of its exam questions (``omnijudge.exam``);
+    * ``sample_config``: path of a run configuration over sample data, for ``prompts``;
+    * ``check_outputs(parts, settings) -> (problems, notes)``: what is odd about a system's outputs
+      as a whole, for ``validate``;
+    * ``read_body(stage, body, mode) -> (text, error)``: reads a replayed reply body.
+    """
 
     name: str
     """As written in the configuration."""

@@ -84,7 +84,7 @@ def build_page(results: Results) -> Page:
     return Page(
         title=f"{results.title} results",
         subtitle=(
-            f"{_plural(len(results.systems), 'system')} on "
+            f"{_plural(len(results.tested), 'system')} on "
             f"{_plural(int(counts.get('samples') or 0), 'sample')}, "
             f"{_plural(int(counts.get('units') or 0), 'unit')}. Profile {results.profile}"
             + (f" with {', '.join(results.corrections)}" if results.corrections else "")

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from omnijudge.controls import is_control
 from omnijudge.errors import DataError
 from omnijudge.report.vocabulary import metric_name, title_of
 
@@ -246,8 +247,12 @@ class Results:
     @property
     def controls(self) -> set[str]:
         """Rows that are ceilings or floors."""
-        config = self.manifest.get("config") or {}
-        return set(config.get("controls") or ()) - set(config.get("systems") or ())
+        return set(filter(is_control, self.systems))
+
+    @property
+    def tested(self) -> list[str]:
+        """The systems under test."""
+        return [s for s in self.systems if not is_control(s)]
 
     @cached_property
     def ranking(self) -> list[Ranked]:

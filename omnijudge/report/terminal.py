@@ -44,7 +44,7 @@ def summary_text(run: Path, width: int | None = None) -> str:
         console.print(f"NOT COMPLETE: {reason}. The numbers are about what was done until then.")
     console.print(
         f"{results.title}: {_count(counts, 'samples')} samples, {_count(counts, 'units')} units, "
-        f"{len(results.systems):,} systems",
+        f"{len(results.tested):,} systems",
         style="bold",
     )
     console.print()

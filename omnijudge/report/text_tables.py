@@ -84,7 +84,7 @@ def column_width(grid: Grid, column: int) -> int:
     from rich.cells import cell_len
 
     texts = (*grid.heads[column].label, *(row[column].full for row in grid.rows))
-    return max(map(cell_len, texts)) + 2
+    return max(map(cell_len, texts)) + 3
 
 
 def rich_table(grid: Grid, columns: Sequence[int], bold: int | None = None) -> Table:

@@ -30,6 +30,7 @@ class OmniDuplexEval:
     options = Options
     rounds = 2
     questions_need_chunks = False
+    shuffle_within = "split"
     unit_schema = schemas.UNIT_SCHEMA
     chunk_schema = schemas.CHUNK_SCHEMA
     stage_schema = schemas.STAGE_SCHEMA
@@ -101,6 +102,12 @@ class OmniDuplexEval:
         from omnijudge.benchmarks.omni_duplexeval import metrics
 
         return metrics.metrics(options)
+
+    def oracle(self, units: pa.Table, system: str, options: Options) -> pa.Table:
+        """Captions and references, said when they are due."""
+        from omnijudge.benchmarks.omni_duplexeval.oracle import oracle
+
+        return oracle(units, system, options)
 
     def lexical(self, stage: str, variables: Mapping[str, Any]) -> Mapping[str, Any]:
         """Overlap with references, captions or the instruction."""

@@ -31,6 +31,7 @@ class OmniInteractScope:
     options = Options
     rounds = 1
     questions_need_chunks = False
+    shuffle_within = "task"
     unit_schema = schemas.UNIT_SCHEMA
     chunk_schema = schemas.CHUNK_SCHEMA
     stage_schema = schemas.STAGE_SCHEMA
@@ -111,6 +112,12 @@ class OmniInteractScope:
         from omnijudge.benchmarks.omni_interactscope.metrics import metrics
 
         return metrics()
+
+    def oracle(self, units: pa.Table, system: str, options: Options) -> pa.Table:
+        """Each reference with its tools, put out at its reference time."""
+        from omnijudge.benchmarks.omni_interactscope.oracle import oracle
+
+        return oracle(units, system)
 
     def lexical(self, stage: str, variables: Mapping[str, Any]) -> Mapping[str, Any]:
         """Overlap with the reference, no model."""

@@ -31,6 +31,7 @@ class OmniInteract:
     options = Options
     rounds = 1
     questions_need_chunks = False
+    shuffle_within = "scene_type"
     unit_schema = schemas.UNIT_SCHEMA
     chunk_schema = schemas.CHUNK_SCHEMA
     stage_schema = schemas.STAGE_SCHEMA
@@ -104,6 +105,12 @@ class OmniInteract:
     def metrics(self, options: Options) -> list[Metric]:
         """Rules 16 to 21."""
         return metrics_module.metrics(options)
+
+    def oracle(self, units: pa.Table, system: str, options: Options) -> pa.Table:
+        """Each target answer, said at the moment it is due."""
+        from omnijudge.benchmarks.omniinteract.oracle import oracle
+
+        return oracle(units, system, options)
 
     def lexical(self, stage: str, variables: Mapping[str, Any]) -> Mapping[str, Any]:
         """Overlap with the reference answer."""
