@@ -85,7 +85,7 @@ def missing_sentence(results: Results, most: int = 10) -> str | None:
     missing = {s: n for s in results.systems if (n := results.missing(s))}
     if not missing:
         return None
-    named = [f"{s} {n:,}" for s, n in list(missing.items())[:most]]
+    named = [f"{s} ({n:,})" for s, n in list(missing.items())[:most]]
     more = f" and {len(missing) - most} more systems" if len(missing) > most else ""
     treated = "not counted" if results.profile == "published" else "scored as silence"
     return f"Missing outputs ({treated}): {', '.join(named)}{more}."

@@ -113,6 +113,8 @@ def _latex_table(grid: Grid, about: Sequence[str]) -> str:
     lines = ["\\begin{table}[t]", "\\centering"]
     if grid.title:
         lines.append(f"\\caption{{{latex(grid.title)}}}")
+    if len(grid.heads) > 5:
+        lines.append("\\small\\setlength{\\tabcolsep}{4pt}")
     lines += [f"\\begin{{tabular}}{{{spec}}}", "\\toprule"]
     lines += [f"{line} \\\\" for line in _latex_head(grid.heads)]
     lines.append("\\midrule")
@@ -121,9 +123,13 @@ def _latex_table(grid: Grid, about: Sequence[str]) -> str:
         for h, e in zip(grid.heads, row, strict=True):
             text = _latex_number(e.text) if h.number else latex(e.text)
             mark = f"\\textsuperscript{{{e.mark}}}" if e.mark else ""
-            # Inside a group, brackets are no options of anything.
+            # Below the value, so that a table of six columns fits a page. Inside a group,
+            # brackets are no options of anything.
             span = _latex_number(e.interval).replace("{[}", "[")
-            cells.append(text + mark + (f" {{\\scriptsize {span}}}" if span else ""))
+            value = text + mark
+            cells.append(
+                f"\\shortstack[r]{{{value}\\\\{{\\scriptsize {span}}}}}" if span else value
+            )
         lines.append(" & ".join(cells) + " \\\\")
     lines += ["\\bottomrule", "\\end{tabular}"]
     notes = " ".join(latex(n) for n in (*grid.notes, *about))
