@@ -182,6 +182,13 @@ COMPARISONS = extend(
             col("p_adjusted", FLOAT, "The same, adjusted inside its family."),
             col("smallest_p", FLOAT, "Smallest p-value the number of flips allows."),
             col("n_clusters", INT, "Clusters with a positive denominator on either side."),
+            col("p_method", STRING, "sign flip, or jackknife t where no flip reached it."),
+            col("adjustment", STRING, "holm or bh (Benjamini-Hochberg)."),
+            col("detectable", FLOAT, "True difference found with 80 % probability, unadjusted."),
+            col("n_samples", INT, "Samples scored for both."),
+            col("n_left_out", INT, "Samples that are not scored for one of the two."),
+            col("dropped_replicates", INT, "Bootstrap replicates in which it is undefined."),
+            col("confidence", FLOAT, "Nominal coverage of the intervals."),
         ]
     )
 )
@@ -192,10 +199,14 @@ RANKS = extend(
             SYSTEM,
             col("metric", STRING, "Metric name."),
             col("group", STRING, "Group of units it is about."),
-            col("rank", INT, "Rank by value, 1 is best."),
+            col("rank", INT, "Rank by value, 1 is best; null where the value is undefined."),
             col("rank_low", INT, "Best rank the data allow."),
             col("rank_high", INT, "Worst rank the data allow."),
             col("p_best", FLOAT, "Share of replicates in which it is best; descriptive only."),
+            col("value", FLOAT, "The value it is ranked by."),
+            col("winner_low", FLOAT, "First rank: lower end, corrected for being chosen as best."),
+            col("winner_high", FLOAT, "First rank: upper end of the same."),
+            col("n_ranked", INT, "Systems that are ranked."),
         ]
     )
 )

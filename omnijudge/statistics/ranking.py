@@ -159,11 +159,14 @@ def significant(
 def best_share(scores: Array) -> Array:
     """Share of replicates in which each system is best, ties shared, undefined ones last.
 
+    Replicates in which no system has a value are left out.
+
     Args:
         scores: (S, B), higher is better; NaN where undefined.
     """
     filled = np.where(np.isnan(scores), -np.inf, scores)
     top = filled.max(axis=0)
     won = (filled >= top - _SAME) & np.isfinite(filled)
-    shared = np.maximum(won.sum(axis=0), 1)
-    return np.asarray((won / shared).mean(axis=1))
+    winners = won.sum(axis=0)
+    counted = max(int((winners > 0).sum()), 1)
+    return np.asarray((won / np.maximum(winners, 1)).sum(axis=1) / counted)

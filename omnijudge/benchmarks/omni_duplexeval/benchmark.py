@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from omnijudge.benchmarks.omni_duplexeval import questions, schemas
+from omnijudge.benchmarks.omni_duplexeval import questions, schemas, studies
 from omnijudge.benchmarks.omni_duplexeval.options import Options
 
 if TYPE_CHECKING:
@@ -36,6 +36,10 @@ class OmniDuplexEval:
     stage_schema = schemas.STAGE_SCHEMA
     score_schema = schemas.SCORE_SCHEMA
     answer_schema = schemas.ANSWER_SCHEMA
+    leading = studies.LEADING
+    sweeps = staticmethod(studies.sweeps)
+    judged_fields = staticmethod(studies.judged_fields)
+    every_question = staticmethod(studies.every_question)
 
     def read(self, config: RunConfig) -> Annotations:
         """Rule 1, and a look at every clip that will be shown."""

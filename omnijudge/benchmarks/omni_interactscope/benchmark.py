@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from omnijudge.benchmarks.omni_interactscope import answers, questions, schemas
+from omnijudge.benchmarks.omni_interactscope import answers, questions, schemas, studies
 from omnijudge.benchmarks.omni_interactscope.options import Options
 
 if TYPE_CHECKING:
@@ -37,6 +37,9 @@ class OmniInteractScope:
     stage_schema = schemas.STAGE_SCHEMA
     score_schema = schemas.SCORE_SCHEMA
     answer_schema = schemas.ANSWER_SCHEMA
+    leading = studies.LEADING
+    sweeps = staticmethod(studies.sweeps)
+    judged_fields = staticmethod(studies.judged_fields)
 
     def read(self, config: RunConfig) -> Annotations:
         """Annotations of one JSON-lines file (rule 1), and a look through the systems' files.

@@ -6,7 +6,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from omnijudge.benchmarks.omniinteract import answers, matching, questions, reader, schemas
+from omnijudge.benchmarks.omniinteract import (
+    answers,
+    matching,
+    questions,
+    reader,
+    schemas,
+    studies,
+)
 from omnijudge.benchmarks.omniinteract import metrics as metrics_module
 from omnijudge.benchmarks.omniinteract.options import Options
 
@@ -37,6 +44,9 @@ class OmniInteract:
     stage_schema = schemas.STAGE_SCHEMA
     score_schema = schemas.SCORE_SCHEMA
     answer_schema = schemas.ANSWER_SCHEMA
+    leading = studies.LEADING
+    sweeps = staticmethod(studies.sweeps)
+    judged_fields = staticmethod(studies.judged_fields)
 
     def __init__(self) -> None:
         self._folders: dict[tuple[str, str | None], reader.SystemFolder] = {}
@@ -67,8 +77,10 @@ class OmniInteract:
         self, parts: Sequence[Partition], settings: Mapping[str, SystemConfig]
     ) -> tuple[list[Problem], list[str]]:
         """What is odd about a system's transcripts as a whole, and a line about each system."""
+        from omnijudge.benchmarks.omniinteract.offline import recordings
         from omnijudge.transcripts.partition_checks import check_partitions
 
+        parts = [recordings(part) for part in parts]
         return check_partitions(parts, {name: s.path for name, s in settings.items()})
 
     def match(self, part: Partition, options: Options) -> tuple[pa.Table, pa.Table]:
