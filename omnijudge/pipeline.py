@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.compute as pc
 
 from omnijudge import __version__, tables
+from omnijudge.analysis.systems import choose_baseline
 from omnijudge.asking import Asking
 from omnijudge.benchmarks import get_benchmark
 from omnijudge.benchmarks.base import Partition
@@ -110,6 +111,7 @@ class _Run:
 
     def in_folder(self, folder: Path) -> Outcome:
         ingest = read_annotations(self.config, self.benchmark, self.flags.limit)
+        choose_baseline(self.config.statistics.baseline, ingest.plan.systems)
         self.refuse_bad(ingest, outputs=False)
         with tempfile.TemporaryDirectory(dir=folder, prefix=".ingest") as new:
             read_outputs(

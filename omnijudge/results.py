@@ -1,9 +1,9 @@
-"""The last steps: questions, judgements, scores and metrics of all partitions onto disk."""
+"""The last steps: questions, judgements, scores, metrics and comparisons onto disk."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,13 +12,17 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from omnijudge import tables
+from omnijudge.analysis.sample_sums import SampleSums, not_counted
+from omnijudge.analysis.systems import choose_baseline, compared_systems
 from omnijudge.asking import Asking, judgement_table, question_table
+from omnijudge.benchmarks.declared import leading
 from omnijudge.partitions import TableWriter, write_table
 from omnijudge.summary import Summary, count_unscored
 
 if TYPE_CHECKING:
     from omnijudge.config import StatisticsConfig
     from omnijudge.progress import Progress
+    from omnijudge.statistics.metric import Metric
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,8 @@ def write_results(
     """
     plan, benchmark, options = asking.plan, asking.benchmark, asking.options
     summary = Summary(benchmark, options, units, plan.systems, statistics.cluster)
+    compared = leading(benchmark, summary.metrics)
+    samples = SampleSums(compared, units, statistics.cluster)
     status: Counter[tuple[str, str, str]] = Counter()
     unscored = 0
     schemas = {
@@ -85,6 +91,7 @@ def write_results(
                 writers["judgements"].add(judgement_table(asking, part, b, s, results))
                 writers["scores"].add(scores)
                 summary.add(s, scores)
+                samples.add(system, scores, not_counted(part, options))
                 unscored += count_unscored(scores)
                 stages = part.stages["stage"].to_pylist()
                 rows = asking.asked[plan.position(b, s)].rows
@@ -95,8 +102,30 @@ def write_results(
     progress.start("intervals")
     metrics = summary.metrics_table(statistics, options.profile, missing)
     write_table(folder / "metrics.parquet", metrics)
+    progress.start("comparisons")
+    write_comparisons(samples, compared, plan.systems, statistics, folder)
     progress.end()
     return ResultCounts(_nested(status), unscored)
+
+
+def write_comparisons(
+    samples: SampleSums,
+    metrics: Sequence[Metric],
+    systems: Sequence[str],
+    statistics: StatisticsConfig,
+    folder: Path,
+) -> None:
+    """Writes differences to the baseline, and ranks, by the leading metrics.
+
+    The other metrics are left to ``omnijudge compare``: a table of everything against everything
+    would take longer than all intervals, and nobody could read it.
+    """
+    from omnijudge.analysis.comparing import Comparison, interval_settings
+
+    compared = Comparison(samples, compared_systems(systems), interval_settings(statistics))
+    baseline = choose_baseline(statistics.baseline, systems)
+    write_table(folder / "comparisons.parquet", compared.baseline_table(baseline, metrics))
+    write_table(folder / "ranks.parquet", compared.ranks_table(metrics))
 
 
 def _nested(counted: Counter[tuple[str, str, str]]) -> dict[str, Any]:

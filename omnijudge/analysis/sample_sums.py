@@ -7,6 +7,7 @@ which samples are scored, and added up to clusters for each pair.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +18,25 @@ from omnijudge.statistics.metric import Array, Metric, Sum, distinct_sums
 from omnijudge.statistics.sums import ScoreRows
 from omnijudge.summary import unit_clusters
 
+if TYPE_CHECKING:
+    from omnijudge.benchmarks.base import Partition
+
 Mask = npt.NDArray[np.bool_]
+
+NO_OUTPUT = ("missing", "unreadable")
+NOT_EVALUATED = "not_evaluated"
+
+
+def not_counted(part: Partition, options: Any) -> list[str]:
+    """Samples of a partition that do not count for its system.
+
+    Those it is not evaluated on; and under the published profile, where a missing output leaves
+    the denominators, those without an output.
+    """
+    leaves = (NOT_EVALUATED, *(NO_OUTPUT if options.profile == "published" else ()))
+    out = part.outputs
+    found = out.filter(pc.is_in(out["state"], pa.array(leaves)))
+    return list(found["sample_id"].to_pylist())
 
 
 class SampleSums:
