@@ -46,6 +46,7 @@ _CHECK = pa.field("check", pa.uint32(), nullable=False)
 _JOURNAL_SCHEMA = SCHEMA.append(_CHECK)
 _START = b"\xff\xff\xff\xff"
 SUFFIX = ".arrows"
+NEW = ".new"
 
 
 def _check(batch: pa.RecordBatch) -> int:
@@ -107,7 +108,7 @@ class JournalWriter:
         self.path = path
         # Locked before anybody can see it, or a process that folds abandoned journals might
         # take it for one.
-        new = path.with_suffix(".new")
+        new = path.with_suffix(NEW)
         try:
             self._fd = os.open(new, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_APPEND, 0o666)
         except OSError as e:
@@ -216,8 +217,8 @@ class JournalReader:
         block = np.searchsorted(ends, rows, side="right") - 1
         return block, rows - ends[block]
 
-    def read_block(self, block: int) -> pa.Table:
-        """One batch again.
+    def read_block(self, block: int, columns: list[str] | None = None) -> pa.Table:
+        """One batch again, all columns or some of them.
 
         Raises:
             FileNotFoundError: the file is gone, or not what it was at the last scan.
@@ -228,7 +229,7 @@ class JournalReader:
         batch, _ = _parse(pa.py_buffer(data))
         if batch is None:
             raise FileNotFoundError(self.path)
-        return pa.Table.from_batches([batch])
+        return pa.Table.from_batches([batch]).select(columns or SCHEMA.names)
 
 
 def _parse(buffer: pa.Buffer, first: bool = False) -> tuple[pa.RecordBatch | None, int]:

@@ -149,9 +149,9 @@ class PartReader:
         """The key columns of all rows."""
         return self._read(list(KEYS), None)
 
-    def read_block(self, block: int) -> pa.Table:
-        """All columns of one row group."""
-        return self._read(SCHEMA.names, block)
+    def read_block(self, block: int, columns: list[str] | None = None) -> pa.Table:
+        """One row group, all columns or some of them."""
+        return self._read(columns or SCHEMA.names, block)
 
     def block_of(self, rows: Any) -> tuple[Any, Any]:
         """Row-group numbers and rows inside them."""

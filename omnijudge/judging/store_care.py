@@ -50,7 +50,7 @@ def stats(store: JudgementStore) -> StoreStats:
 
     def count() -> dict[tuple[str, str], int]:
         judges: dict[tuple[str, str], int] = {}
-        for table in _blocks(store):
+        for table in _blocks(store, ["judge", "model"]):
             pairs = table.group_by(["judge", "model"]).aggregate([([], "count_all")])
             for row in pairs.to_pylist():
                 key = (row["judge"], row["model"])
@@ -176,8 +176,8 @@ def _write_jsonl(store: JudgementStore, path: Path) -> int:
     return written
 
 
-def _blocks(store: JudgementStore) -> Iterator[pa.Table]:
+def _blocks(store: JudgementStore, columns: list[str] | None = None) -> Iterator[pa.Table]:
     """All rows of all files, block by block, read anew."""
     for source in store.sources:
         for block in range(source.blocks):
-            yield source.read_block(block)
+            yield source.read_block(block, columns)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import time
@@ -131,6 +132,7 @@ class StoreFiles:
         """Folds the journals of dead processes."""
         if not self.local:
             return
+        self._sweep()
         for path in sorted(Path(self.journals).glob(f"*{journal.SUFFIX}")):
             fd = journal.take_over(path)
             if fd is None:
@@ -141,6 +143,14 @@ class StoreFiles:
                 self.note("fold_failed", str(path), str(e), "warning")
             finally:
                 os.close(fd)
+
+    def _sweep(self) -> None:
+        """Removes what processes killed while they made a file have left, after a day."""
+        for folder, suffix in ((self.journals, journal.NEW), (self.parts, parts.TEMPORARY)):
+            for path in Path(folder).glob(f"*{suffix}"):
+                with contextlib.suppress(OSError):
+                    if time.time() - path.stat().st_mtime > 86_400:
+                        path.unlink()
 
     def note_journal(self, path: str, found: journal.Found) -> None:
         """Reports the damage found in a journal, if any."""

@@ -17,12 +17,12 @@ from typing import Any
 import pytest
 from fakes.questions import asked, faults, fingerprint, questions, run, scripted, stored
 from fakes.scripted_engine import good_answer
+from requirements import need
 
 from omnijudge.config import ExecutionConfig, JudgeConfig
 from omnijudge.errors import ResourceError
 from omnijudge.judging.executors import open_executor
 from omnijudge.judging.store import JudgementStore
-from requirements import need
 
 pytestmark = pytest.mark.ray
 TESTS = str(Path(__file__).parents[1])
@@ -304,6 +304,34 @@ def test_sigterm_ends_the_driver_in_order(tmp_path: Path) -> None:
     assert (out, err, process.returncode) == ("stopped interrupted\n", "", 0)
     with JudgementStore(tmp_path / "store") as store:
         assert len(store) == len(asked(tmp_path))
+
+
+@pytest.mark.parametrize("how", ["environment", "configuration"])
+def test_a_running_cluster_is_used(cluster: Any, tmp_path: Path, how: str) -> None:
+    address = cluster.get_runtime_context().gcs_address
+    code = (
+        "from fakes.questions import run, scripted; from pathlib import Path; import sys, ray\n"
+        "from omnijudge.config import ExecutionConfig\n"
+        "from omnijudge.judging.executors import open_executor\n"
+        "from omnijudge.judging.store import JudgementStore\n"
+        "e = ExecutionConfig(backend='ray', cpus_per_actor=0.5, actors=2,\n"
+        "                    address=sys.argv[2] or None)\n"
+        "folder = Path(sys.argv[1])\n"
+        "executor = open_executor(e, scripted(folder), 'omniinteract')\n"
+        "with JudgementStore(folder / 'store') as store:\n"
+        "    print(run(store, executor, 20).stages[0].ok, ray.get_runtime_context().gcs_address)\n"
+        "executor.close()\n"
+    )
+    env = {**os.environ, "PYTHONPATH": TESTS, "VLLM_SOMETHING": "1"}
+    if how == "environment":
+        env["RAY_ADDRESS"] = address
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path), "" if how == "environment" else address],
+        env=env,
+        capture_output=True,
+        text=True,
+    )
+    assert (done.stdout, done.stderr) == (f"20 {address}\n", "")
 
 
 def test_an_address_where_nobody_answers(tmp_path: Path) -> None:

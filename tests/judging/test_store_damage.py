@@ -235,6 +235,20 @@ def test_a_journal_removed_under_a_writer_is_named(tmp_path: Path) -> None:
         store.append([one(9)])
 
 
+def test_leftovers_of_killed_processes_go_after_a_day(tmp_path: Path) -> None:
+    fill(tmp_path).close()
+    leftovers = [tmp_path / "journals" / "a.new", tmp_path / "parts" / "b.parquet.tmp"]
+    for path in leftovers:
+        path.write_bytes(b"half")
+    JudgementStore(tmp_path).close()
+    assert all(p.exists() for p in leftovers), "somebody may be making them"
+    for path in leftovers:
+        os.utime(path, (0, 0))
+    with JudgementStore(tmp_path) as store:
+        assert check_true(store, 6) == 6
+    assert not any(p.exists() for p in leftovers)
+
+
 FULL = """
 import resource, sys
 from pathlib import Path
