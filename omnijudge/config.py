@@ -188,7 +188,7 @@ class LimitsConfig(Model):
     max_invalid: Annotated[float, Field(ge=0, le=1)] = 0.01
     max_unscored: Annotated[int, Field(ge=0)] = 0
     max_cost: Annotated[float, Field(gt=0)] | None = None
-    deadline: str | None = None
+    deadline: Annotated[str, Field(pattern=r"^([01]?\d|2[0-3]):[0-5]\d(:[0-5]\d)?$")] | None = None
 
 
 CONTROL_PREFIX = "control:"
@@ -546,6 +546,8 @@ def explain(err: Any, source: str, known: Sequence[str] | None = None) -> str:
     if err["type"] == "missing":
         return f"{source}: {where}: is missing"
     message = err["msg"].removeprefix("Value error, ")
+    if loc[-1:] == ["deadline"]:
+        message = 'must be a time of day in quotes, such as "07:45"'
     given = err.get("input")
     shown = f" (found {given!r})" if isinstance(given, str | int | float | bool) else ""
     return f"{source}: {where}: {message[:1].lower()}{message[1:]}{shown}"

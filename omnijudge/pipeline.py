@@ -24,12 +24,14 @@ from omnijudge.config import PanelConfig, RunConfig
 from omnijudge.errors import ConfigError, DataError, Problem
 from omnijudge.ingest import Ingest, block_units, read_annotations, read_outputs
 from omnijudge.judging.question import corrected
+from omnijudge.judging.replay import ReplayedAnswers
 from omnijudge.judging.verdicts import StoredAnswers
 from omnijudge.partitions import TableReader
 from omnijudge.progress import Progress
 from omnijudge.results import ResultCounts, write_results
 from omnijudge.run_directory import OWN_STORE, PACKS, RunDirectory, changed_keys
 from omnijudge.seats import default_store, open_seats, resolve_options
+from omnijudge.summary import unit_clusters
 
 if TYPE_CHECKING:
     from omnijudge.judging.report import JudgeReport
@@ -113,6 +115,7 @@ class _Run:
         ingest = read_annotations(self.config, self.benchmark, self.flags.limit)
         choose_baseline(self.config.statistics.baseline, ingest.plan.systems)
         self.refuse_bad(ingest, outputs=False)
+        unit_clusters(ingest.annotations.units, self.config.statistics.cluster)
         with tempfile.TemporaryDirectory(dir=folder, prefix=".ingest") as new:
             read_outputs(
                 self.config, self.benchmark, ingest, self.options, Path(new), self.progress
@@ -184,7 +187,13 @@ class _Run:
         manifest = self.directory.manifest()
         if manifest is None or "inputs" not in manifest:
             return
-        changed = changed_keys(manifest["inputs"], inputs)
+        old, new = dict(manifest["inputs"]), dict(inputs)
+        if old.get("limit") != new["limit"]:
+            # A trial with --limit grows into the whole run: other samples, the same judge.
+            for key in ("limit", "data", "systems"):
+                old.pop(key, None)
+                new.pop(key)
+        changed = changed_keys(old, new)
         if changed:
             raise ConfigError(
                 f"output: {self.directory.path} holds a run with other inputs: "
@@ -313,6 +322,12 @@ class _Run:
         self.results = write_results(
             asking, units, ingest.missing, self.config.statistics, folder, self.progress
         )
+        for seat in self.seats:
+            if isinstance(seat.source, ReplayedAnswers) and seat.source.unused:
+                self.messages.append(
+                    f"judge {seat.judge.name}: {seat.source.unused} questions of the answers file "
+                    "were not asked here"
+                )
         self.counts["answers"] = self.results.answers
         self.counts["unscored_units"] = self.results.unscored_units
         self.directory.write_manifest(self.manifest(ingest, inputs))
