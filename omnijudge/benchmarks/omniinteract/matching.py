@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnijudge import tables
+from omnijudge.benchmarks.omniinteract.offline import offline_rows
 from omnijudge.benchmarks.omniinteract.schemas import STAGE_SCHEMA
 from omnijudge.benchmarks.omniinteract.slots import end_of_last
 from omnijudge.values import has_cjk
@@ -298,8 +299,16 @@ def match(part: Partition, options: Options) -> tuple[pa.Table, pa.Table]:
         if interrupted[row]:
             said = "".join(c.text for c in speech.chunks).strip()
             add(row, "partial", said, said, [])
+    own_answers: dict[str, str] = {}
+    for row in offline_rows(part.units):
+        sample_id = sample_ids[row]
+        said = "".join(reader.text[r] for r in assignment.unmatched.get(sample_id, ())).strip()
+        own_answers[sample_id] = unit_ids[row]
+        if said:
+            add(row, "core", said, said, [])
     units_of_chunks = [
-        unit_ids[bounds.rows[s]] if s >= 0 else None for s in assignment.slot_of_chunk.tolist()
+        unit_ids[bounds.rows[s]] if s >= 0 else own_answers.get(sample_id)
+        for s, sample_id in zip(assignment.slot_of_chunk.tolist(), reader.sample_id, strict=True)
     ]
     index = part.chunks.schema.get_field_index("unit_id")
     chunks = part.chunks.set_column(

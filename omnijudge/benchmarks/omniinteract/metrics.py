@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from omnijudge.benchmarks.omniinteract.offline import KIND as OFFLINE
 from omnijudge.statistics.metric import Array, Metric, Sum, Where, ratio, total
 
 if TYPE_CHECKING:
@@ -213,13 +214,16 @@ def _nested_chains() -> list[Metric]:
 
 
 def _quality_means() -> list[Metric]:
-    """Mean core score and mean timeliness over all slots, silent ones with 0 (rule 21)."""
+    """Mean core score and timeliness, silent slots with 0; offline maths (rule 21)."""
     found = []
     for group, where in (("all", ()), ("math", (Where("is_math", (True,)),))):
         slots = Sum("slot", where=where)
         for name, column in (("quality", "s_core"), ("timeliness", "t_core")):
             sums = (Sum("slot", column, where), slots, slots)
             found.append(Metric(name, group, sums, _share, (slots,)))
+    clips = Sum(OFFLINE)
+    sums = (Sum(OFFLINE, "s_core"), clips, clips)
+    found.append(Metric("offline_quality", "math", sums, _share, (clips,)))
     return found
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from omnijudge.benchmarks.omniinteract.matching import slot_bounds
+from omnijudge.benchmarks.omniinteract.offline import offline_rows
 from omnijudge.benchmarks.omniinteract.reader import ChunkColumns
 from omnijudge.transcripts.types import Chunk, Word
 
@@ -46,6 +47,9 @@ def oracle(units: pa.Table, system: str, options: Options) -> pa.Table:
             end = min(at + SECONDS_PER_CHARACTER * len(text), bounds.t_end[i])
             chunks.append(Chunk(number, at, end, text, (Word(at, end, text),)))
         spoken.add(system, sample, chunks)
+    for row in offline_rows(units):
+        answer = units["target_answer"][row].as_py()
+        spoken.add(system, units["sample_id"][row].as_py(), [Chunk(0, 0.0, 0.0, answer)])
     return spoken.table()
 
 

@@ -19,6 +19,7 @@ from omnijudge.benchmarks.omniinteract.batch_summary import (
 )
 from omnijudge.benchmarks.omniinteract.discovery import SUMMARY_FILE, TRANSCRIPT_NAMES
 from omnijudge.benchmarks.omniinteract.layout import Listing, Sample, read_manifest, read_root
+from omnijudge.benchmarks.omniinteract.offline import Clip, read_clips
 from omnijudge.benchmarks.omniinteract.schemas import CHUNK_SCHEMA, UNIT_SCHEMA
 from omnijudge.benchmarks.omniinteract.slots import (
     SCENE_TYPES,
@@ -30,6 +31,7 @@ from omnijudge.benchmarks.omniinteract.slots import (
 from omnijudge.errors import ConfigError, Problem
 from omnijudge.transcripts.files import UnreadableFile, load_json, read_bytes
 from omnijudge.transcripts.reader import read_transcript
+from omnijudge.transcripts.types import Chunk
 from omnijudge.values import has_cjk, parse_time
 
 if TYPE_CHECKING:
@@ -51,18 +53,29 @@ def read_annotations(config: RunConfig, options: Options) -> Annotations:
     files = list(listing.files)
     rows: dict[str, list[Any]] = {name: [] for name in UNIT_SCHEMA.names}
     samples: dict[str, Sample] = {}
-    for sample_id in sorted(listing.samples):
-        sample = listing.samples[sample_id]
+    slots_of: dict[str, list[Slot]] = {}
+    for sample_id, sample in listing.samples.items():
         files.append(sample.annotation)
         slots = _read_annotation(sample, options, problems)
         if slots is not None:
-            samples[sample_id] = sample
-            _unit_rows(sample, slots, rows)
+            samples[sample_id], slots_of[sample_id] = sample, slots
+    clips: dict[str, Clip] = {}
+    if config.data.offline is not None:
+        systems = list(dict.fromkeys((*config.systems, *listing.systems)))
+        clips = read_clips(Path(config.data.offline), systems, samples, problems)
+        files.append(Path(config.data.offline))
+    for sample_id in sorted((*samples, *clips)):
+        if sample_id in clips:
+            unit = clips[sample_id].unit()
+            for name, column in rows.items():
+                column.append(unit.get(name))
+        else:
+            _unit_rows(samples[sample_id], slots_of[sample_id], rows)
     return Annotations(
         units=tables.make(UNIT_SCHEMA, dict(rows)),
-        samples=samples,
+        samples={**samples, **clips},
         problems=problems,
-        listed=listing.listed,
+        listed=listing.listed + len(clips),
         systems=dict.fromkeys(listing.systems),
         files=files,
     )
@@ -299,27 +312,31 @@ def read_outputs(
     chunks = ChunkColumns()
     profile = str(config.scoring.get("profile", "robust"))
     for sample_id in sample_ids:
-        sample: Sample = annotations.samples[sample_id]
+        sample: Sample | Clip = annotations.samples[sample_id]
         path, state, detail = None, "missing", "no transcript found"
-        if system in sample.outputs:
+        if isinstance(sample, Clip):
+            state, detail = sample.output(system)
+            if state == "ok":
+                # The answer is about the clip as a whole: it has no time of its own.
+                answer = sample.records[system].answer
+                chunks.add(system, sample_id, [Chunk(0, 0.0, 0.0, answer)])
+        elif system in sample.outputs:
             path = sample.outputs[system]
             detail = sample.reasons.get(system, "the manifest names no transcript")
         elif folder is not None:
             path = folder.find(sample)
             detail = "" if path else folder.reason(sample)
         if path is None:
-            file = str(settings.path or sample.source)
-            problems.append(
-                Problem(
-                    "missing_output",
-                    "error",
-                    file,
-                    sample_id,
-                    f"{detail}; counts as silence",
-                    sample_id,
-                    system,
-                )
-            )
+            if state == "missing":
+                file = sample.source if isinstance(sample, Clip) else settings.path
+                end = "left out, as published" if profile == "published" else "counts as silence"
+                message = f"{detail}; {end}"
+                problems.append(
+                    Problem(
+                        "missing_output", "error", str(file or sample.source), sample_id,
+                        message, sample_id, system,
+                    )
+                )  # fmt: skip
         else:
             transcript = read_transcript(
                 path,

@@ -19,7 +19,7 @@ from omnijudge.tables import (
 )
 
 UNIT_COLUMNS = [
-    col("scene_type", STRING, "multi_turn, nested or 1QnA."),
+    col("scene_type", STRING, "multi_turn, nested, 1QnA or offline_math."),
     col("question_type", STRING, "Lower-case question type; for 1QnA the label."),
     col("label", STRING, "Label of a 1QnA answer as annotated."),
     col("t_start", FLOAT, "Start of the slot in seconds."),
@@ -79,7 +79,7 @@ JUDGEMENT_SCHEMA = extend(JUDGEMENTS, ANSWER_SCHEMA)
 SCORE_SCHEMA = extend(
     SCORES,
     [
-        col("scene_type", STRING, "multi_turn, nested or 1QnA."),
+        col("scene_type", STRING, "multi_turn, nested, 1QnA or offline_math."),
         col("category", STRING, "realtime, proactive, nested, 1qna or other, by the slot itself."),
         col("question_type", STRING, "Lower-case question type; for 1QnA the label."),
         col("role", STRING, "outer or inner, for nested samples."),

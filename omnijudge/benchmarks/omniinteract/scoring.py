@@ -21,6 +21,7 @@ from omnijudge.benchmarks.omniinteract.matching import (
     slot_bounds,
     slot_speech,
 )
+from omnijudge.benchmarks.omniinteract.offline import KIND as OFFLINE
 from omnijudge.benchmarks.omniinteract.schemas import SCORE_SCHEMA
 from omnijudge.values import clamp
 
@@ -275,6 +276,14 @@ def category(scene_type: str, question_type: str | None) -> str:
     return question_type if question_type in ("realtime", "proactive") else "other"
 
 
+def score_offline(said: str, verdict: Verdict | None) -> dict[str, Any]:
+    """An offline answer (rule 21): the judge's score alone; a blank one earns 0 unasked."""
+    row: dict[str, Any] = {"has_output": bool(said), "is_interrupted": False}
+    if not said:
+        return row | {"judged": None, "s_core": 0.0}
+    return row | {"judged": verdict is not None, "s_core": verdict.score if verdict else None}
+
+
 CARRIED = ("sample_id", "unit_id", "unit_kind", "video_id", "scene_type", "is_math")
 
 
@@ -297,7 +306,7 @@ def score(part: Partition, options: Options) -> pa.Table:
     for row in range(units.num_rows):
         sample_id = column["sample_id"][row]
         absent = state[sample_id] in ("missing", "unreadable")
-        if options.profile == "published" and absent:
+        if (options.profile == "published" and absent) or state[sample_id] == "not_evaluated":
             continue
         base = {n: column[n][row] for n in CARRIED}
         base |= {"system": part.system, "missing_output": absent}
@@ -325,6 +334,9 @@ def score(part: Partition, options: Options) -> pa.Table:
             base |= score_pair(
                 {"anchor": None, **both["outer"]}, {"anchor": None, **both["inner"]}, options
             )
+        elif kind == OFFLINE:
+            said = "".join(reader.text[r] for r in assignment.unmatched.get(sample_id, ())).strip()
+            base |= score_offline(said, verdicts.get(sample_id, base["unit_id"], "core"))
         else:
             unmatched = unmatched_count(reader, assignment.unmatched.get(sample_id, []), options)
             base["unmatched"] = unmatched
@@ -339,8 +351,10 @@ def fill_unscored(scores: pa.Table, best: bool) -> pa.Table:
     if not pc.any(unscored).as_py():
         return scores
     mask = np.asarray(unscored.to_numpy(zero_copy_only=False), bool)
-    slots = mask & np.asarray(pc.equal(scores["unit_kind"], "slot").to_numpy(zero_copy_only=False))
-    pairs = mask & ~slots
+    slots, pairs, offline = (
+        mask & np.asarray(pc.equal(scores["unit_kind"], kind).to_numpy(zero_copy_only=False))
+        for kind in ("slot", "pair", OFFLINE)
+    )
     interrupted = np.asarray(
         pc.fill_null(scores["is_interrupted"], False).to_numpy(zero_copy_only=False), bool
     )
@@ -350,7 +364,7 @@ def fill_unscored(scores: pa.Table, best: bool) -> pa.Table:
         ("fp", slots, float(not best)),
         ("fn", slots & ~interrupted, float(not best)),
         ("fn", slots & interrupted, 0.0),
-        ("s_core", slots, float(best)),
+        ("s_core", slots | offline, float(best)),
         ("t_core", slots, float(best)),
         ("paq", slots & interrupted, float(best)),
         ("paq_judged", slots & interrupted, 1.0),
