@@ -207,7 +207,7 @@ def _metrics(args: argparse.Namespace) -> int:
     print(
         render(
             table, found.manifest, args.layout, args.format,
-            metrics_filter=names, digits=args.digits,
+            metrics_filter=names, digits=args.digits, by=args.by,
         )
     )  # fmt: skip
     return 0

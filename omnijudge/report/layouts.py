@@ -29,6 +29,8 @@ Layout = Literal["long", "wide", "paper"]
 
 MACHINE_FORMATS = ("json", "csv")
 EVERYTHING = "all"
+GROUPED = "by"
+"""Column of a table whose rows are grouped by something."""
 _FIRST = 12
 
 
@@ -47,8 +49,8 @@ def render(
     """The metrics of a run as text.
 
     Args:
-        metrics: ``metrics.parquet`` (``tables.METRICS``). A further column named ``by`` splits
-            the rows of a system.
+        metrics: ``metrics.parquet`` (``tables.METRICS``). With a further column named ``by``
+            each of its values has its own rows.
         manifest: ``run.json``.
         layout: ``long``: one row per system, metric and group; ``wide``: systems as rows;
             ``paper``: the published tables.
@@ -57,7 +59,8 @@ def render(
         metrics_filter: names, ``name/group`` or patterns of them; ``all`` is every metric. By
             default people get the metrics of the published tables, machines get every one.
         digits: digits after the point, for people.
-        by: a column of ``metrics``, or a tag of the systems, that rows are grouped by.
+        by: a further column of ``metrics`` or a tag of the systems that rows are grouped by;
+            heads the values of the column ``by`` where there is that one.
         intervals: whether people see intervals; by default all but the paper layout in a
             terminal or in Markdown.
         width: columns of the terminal, for ``table``.
@@ -65,7 +68,7 @@ def render(
     Raises:
         ConfigError: no metric has a name asked for, or ``by`` is neither column nor tag.
     """
-    results, rows = _split(metrics, manifest, by)
+    results, rows, by = _split(metrics, manifest, by)
     keys = _chosen(results, metrics_filter)
     with_intervals = (layout != "paper" or format == "latex") if intervals is None else intervals
     if layout == "paper":
@@ -75,10 +78,10 @@ def render(
             keys = _published_keys(results)
         grids = [_wide(rows, by, keys or results.keys, digits, with_intervals)]
     else:
-        grids = [_long(metrics, results, keys, digits)]
+        grids = [_long(metrics, results, by, keys, digits)]
     if format == "csv":
         return as_csv(grids[0] if len(grids) == 1 else _joined(grids))
-    about = _about(results, grids, keys, layout)
+    about = _about(results, rows, grids, keys, layout)
     if format == "json":
         return as_json(grids, about)
     if format == "markdown":
@@ -92,22 +95,29 @@ Rows = list[tuple[tuple[str, ...], str, Results]]
 """Per row: names of what it is about, system, and where its values are."""
 
 
-def _split(metrics: pa.Table, manifest: Mapping[str, Any], by: str | None) -> tuple[Results, Rows]:
-    """Rows of the table, best first; with ``by`` in the order of its values."""
+def _split(
+    metrics: pa.Table, manifest: Mapping[str, Any], by: str | None
+) -> tuple[Results, Rows, str | None]:
+    """Rows of the table, best first; grouped in the order of the values of ``by``.
+
+    Also returns what heads the column of these values, None without one.
+    """
     import pyarrow.compute as pc
 
-    if by is None:
-        results = Results(metrics, manifest)
-        return results, [((r.system,), r.system, results) for r in results.ranking]
-    if by in metrics.column_names:
+    column = (
+        by if by in metrics.column_names else GROUPED if GROUPED in metrics.column_names else None
+    )
+    if column is not None:
         rows: Rows = []
-        for value in dict.fromkeys(metrics[by].to_pylist()):
-            column = metrics[by]
-            mask = pc.is_null(column) if value is None else pc.equal(column, value)
+        values = metrics[column]
+        for value in dict.fromkeys(values.to_pylist()):
+            mask = pc.is_null(values) if value is None else pc.equal(values, value)
             part = Results(metrics.filter(mask), manifest)
             rows += [((r.system, _said(value)), r.system, part) for r in part.ranking]
-        return Results(metrics, manifest), rows
+        return Results(_first_values(metrics), manifest), rows, by or column
     results = Results(metrics, manifest)
+    if by is None:
+        return results, [((r.system,), r.system, results) for r in results.ranking], None
     systems = (manifest.get("config") or {}).get("systems") or {}
     tags = {s: (systems.get(s) or {}).get("tags", {}).get(by) for s in results.systems}
     if all(v is None for v in tags.values()):
@@ -115,7 +125,17 @@ def _split(metrics: pa.Table, manifest: Mapping[str, Any], by: str | None) -> tu
         hint = f"; tags are {', '.join(known)}" if known else "; no system has tags"
         raise ConfigError(f"--by {by}: is no column of the metrics and no tag of a system{hint}")
     order = sorted(results.ranking, key=lambda r: (tags[r.system] is None, _said(tags[r.system])))
-    return results, [((r.system, _said(tags[r.system])), r.system, results) for r in order]
+    return results, [((r.system, _said(tags[r.system])), r.system, results) for r in order], by
+
+
+def _first_values(metrics: pa.Table) -> pa.Table:
+    """One row per system, metric and group: the first with a value."""
+    keys = zip(*(metrics[n].to_pylist() for n in ("system", "metric", "group")), strict=True)
+    chosen: dict[tuple[Any, ...], tuple[int, bool]] = {}
+    for i, (key, value) in enumerate(zip(keys, metrics["value"].to_pylist(), strict=True)):
+        if key not in chosen or (value is not None and not chosen[key][1]):
+            chosen[key] = (i, value is not None)
+    return metrics.take([i for i, _ in chosen.values()])
 
 
 def _said(value: object) -> str:
@@ -197,11 +217,19 @@ def _paper(
     return grids
 
 
-def _long(metrics: pa.Table, results: Results, keys: list[Key] | None, digits: int | None) -> Grid:
+def _long(
+    metrics: pa.Table,
+    results: Results,
+    by: str | None,
+    keys: list[Key] | None,
+    digits: int | None,
+) -> Grid:
     wanted = None if keys is None else set(keys)
     judge = _judges(results)
+    grouped = next((n for n in (by, GROUPED) if n in metrics.column_names), None)
     people = [
         Head("system", ("System",), number=False, machines=False),
+        *([Head(grouped, (by or grouped,), number=False, machines=False)] if grouped else []),
         Head("metric", ("Metric",), number=False, machines=False),
         Head("group", ("Group",), number=False, machines=False),
         Head("value", ("Value",), machines=False),
@@ -223,6 +251,7 @@ def _long(metrics: pa.Table, results: Results, keys: list[Key] | None, digits: i
         mark = "*" if record.get("warning") else ""
         entries = [
             text_entry(record["system"]),
+            *([text_entry(_said(record[grouped]))] if grouped else []),
             text_entry(metric),
             text_entry(record["group"]),
             Entry(record["value"], shown(metric, record["value"], digits)),
@@ -323,10 +352,15 @@ def _coverage(share: float | None) -> str:
 
 
 def _about(
-    results: Results, grids: Sequence[Grid], keys: list[Key] | None, layout: Layout
+    results: Results,
+    rows: Rows,
+    grids: Sequence[Grid],
+    keys: list[Key] | None,
+    layout: Layout,
 ) -> list[str]:
     chosen = set(results.keys if keys is None else keys)
-    cells = [c for c in results.all_cells() if (c.metric, c.group) in chosen]
+    parts = {id(part): part for _, _, part in rows}.values()
+    cells = [c for part in parts for c in part.all_cells() if (c.metric, c.group) in chosen]
     lines = provenance(results)
     if layout != "long":
         lines.append(ranking_sentence(results))

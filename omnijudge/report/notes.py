@@ -74,7 +74,7 @@ def warning_sentence(cells: Iterable[Cell]) -> str | None:
         return None
     text = max(counted, key=lambda t: counted[t])
     others = len(counted) - 1
-    more = f"; {others} other cautions on other values" if others else ""
+    more = f"; {others} other caution{'s' if others > 1 else ''} on other values" if others else ""
     every = all(c.warning for c in known)
     which = "all intervals" if every else "intervals marked *"
     return f"Read {which} with care: {text}{more}."

@@ -166,8 +166,11 @@ def _facts(results: Results) -> list[Fact]:
         facts.append(Fact(label, best.system, detail))
     judge = results.judges[0] if results.judges else None
     if judge is not None:
-        names = f"{len(results.judges)} judges" if len(results.judges) > 1 else judge.model
-        detail = judge.engine + (f", prompts {judge.pack}" if judge.pack else "")
+        names = judge.engine if judge.smoke else judge.model
+        if len(results.judges) > 1:
+            names = f"{len(results.judges)} judges"
+        detail = "smoke judge" if judge.smoke else judge.engine
+        detail += f", prompts {judge.pack}" if judge.pack else ""
         facts.append(Fact("Judge", names, detail))
     listed = counts.get("samples_listed")
     unusable = int(counts.get("samples_unusable") or 0)

@@ -101,7 +101,11 @@ class Judge:
 
 
 class Results:
-    """Metrics and manifest of one run, with look-up by system, metric and group."""
+    """Metrics and manifest of one run, with look-up by system, metric and group.
+
+    Raises:
+        DataError: a system has a metric of a group twice.
+    """
 
     def __init__(
         self,
@@ -118,7 +122,12 @@ class Results:
         self._cells: dict[tuple[str, str, str], Cell] = {}
         for row in zip(*columns, strict=True):
             cell = Cell(**dict(zip(names, row, strict=True)), **missing)
-            self._cells[cell.system, cell.metric, cell.group] = cell
+            key = (cell.system, cell.metric, cell.group)
+            if key in self._cells:
+                raise DataError(
+                    f"metrics: {' '.join(key)} stands twice; run the configuration again"
+                )
+            self._cells[key] = cell
         self.systems: list[str] = list(dict.fromkeys(s for s, _, _ in self._cells))
         self.keys: list[Key] = list(dict.fromkeys((m, g) for _, m, g in self._cells))
         self._ranks = ranks

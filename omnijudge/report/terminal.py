@@ -186,8 +186,6 @@ def _span(column: Column, low: float | None, high: float | None) -> str:
 
 def rank_text(row: Ranked) -> str:
     """A rank, with the range that the comparisons allow where they were made."""
-    if row.control:
-        return "control"
     if row.place is None:
         return EMPTY
     if row.low is None or row.high is None or row.low == row.high:

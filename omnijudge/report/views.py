@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from omnijudge.report.notes import percent
+from omnijudge.report.notes import percent, warning_sentence
 from omnijudge.report.published import BESIDE, Block, Column
 from omnijudge.report.results import Cell, Ranked, Results
 from omnijudge.report.vocabulary import EMPTY, group_name, metric_name, number, shown
@@ -116,6 +116,7 @@ def ranking_view(results: Results) -> TableView:
         heads += [HeadView("Coverage"), HeadView("Bounds")]
     heads += [_head(c) for c in beside]
     level = _levels(results, lead)
+    star = _stars(results, [lead])
     views = []
     for r in rows:
         cells = [_rank(r), CellView(r.system, name=True)]
@@ -123,10 +124,10 @@ def ranking_view(results: Results) -> TableView:
             cells.insert(1, _possible(r))
         if missing:
             cells.append(_count(results.missing(r.system)))
-        cells += _lead_cells(r.cell, lead, level)
+        cells += _lead_cells(r.cell, lead, level, star)
         if partial:
             cells += _partial_cells(r.cell, lead)
-        cells += [_metric(results, r.system, c, None, intervals=False) for c in beside]
+        cells += [_metric(results, r.system, c, None, False, False) for c in beside]
         views.append(RowView(tuple(cells), r.control))
     return TableView(
         "ranking-table", "Ranking", tuple(heads), tuple(views), _marks(results, [lead])
@@ -143,12 +144,13 @@ def block_view(results: Results, block: Block) -> TableView | None:
         return None
     levels = [_levels(results, c) for c in columns]
     intervals = len(results.systems) < MANY
+    star = _stars(results, columns)
     heads = (HeadView("System", number=False, name=True), *map(_head, columns))
     rows = []
     for r in results.ranking:
         cells = [CellView(r.system, name=True)]
         for c, level in zip(columns, levels, strict=True):
-            cells.append(_metric(results, r.system, c, level, intervals))
+            cells.append(_metric(results, r.system, c, level, intervals, star))
         rows.append(RowView(tuple(cells), r.control))
     note = " ".join(filter(None, (block.note, _marks(results, columns))))
     return TableView(f"table-{block.name}", block.title, heads, tuple(rows), note)
@@ -172,7 +174,7 @@ def every_metric_view(results: Results) -> TableView:
             CellView(metric_name(metric).label, name=True),
             CellView(group_name(group), number=False),
             _count(units),
-            *(_metric(results, s, column, None, intervals=True) for s in systems),
+            *(_metric(results, s, column, None, True, False) for s in systems),
         ]
         rows.append(RowView(tuple(cells)))
     return TableView(
@@ -260,8 +262,6 @@ def _head(column: Column) -> HeadView:
 
 
 def _rank(row: Ranked) -> CellView:
-    if row.control:
-        return CellView("control")
     return CellView(number(row.place, 0), value=row.place)
 
 
@@ -277,17 +277,18 @@ def _count(count: int | None) -> CellView:
 
 
 def _lead_cells(
-    cell: Cell | None, column: Column, level: Callable[[float | None], str | None]
+    cell: Cell | None, column: Column, level: Callable[[float | None], str | None], star: bool
 ) -> list[CellView]:
     if cell is None:
         return [CellView(EMPTY)] * 3
     interval = _span(column, cell.ci_low, cell.ci_high)
+    caution = "*" if star and cell.warning else ""
     return [
         CellView(
             column.text(cell.value), mark=_flags(cell), tip=_tip(cell), value=cell.value,
             level=level(cell.value),
         ),
-        CellView(interval or EMPTY, tip=cell.warning or ""),
+        CellView(interval or EMPTY, mark=caution, tip=cell.warning or ""),
         CellView(_span(column, cell.careful_low, cell.careful_high) or EMPTY),
     ]  # fmt: skip
 
@@ -305,6 +306,7 @@ def _metric(
     column: Column,
     level: Callable[[float | None], str | None] | None,
     intervals: bool,
+    star: bool,
 ) -> CellView:
     value = _value(results, system, column)
     if value is None or column.less is not None:
@@ -315,7 +317,7 @@ def _metric(
     return CellView(
         column.text(value),
         interval=span if intervals else "",
-        mark=_flags(cell),
+        mark=_flags(cell) + ("*" if star and cell.warning else ""),
         tip=_tip(cell) if intervals else f"{span} {_tip(cell)}".strip(),
         value=value,
         level=level(value) if level else None,
@@ -365,11 +367,23 @@ def _tip(cell: Cell) -> str:
     return "; ".join(parts)
 
 
-def _marks(results: Results, columns: Iterable[Column]) -> str:
+def _stars(results: Results, columns: Iterable[Column]) -> bool:
+    """Whether to mark warned intervals: a mark on every one would say nothing."""
     cells = [c for col in columns for c in results.cells(col.metric, col.group)]
-    return "! Some units have no verdict: they are outside all sums." if any(
-        map(_partial, cells)
-    ) else ""  # fmt: skip
+    warned = [bool(c.warning) for c in cells if c.value is not None]
+    return any(warned) and not all(warned)
+
+
+def _marks(results: Results, columns: Sequence[Column]) -> str:
+    """What the marks mean, and a caution that is about every value."""
+    cells = [c for col in columns for c in results.cells(col.metric, col.group)]
+    parts = []
+    if any(map(_partial, cells)):
+        parts.append("! Some units have no verdict: they are outside all sums.")
+    caution = warning_sentence(cells)
+    if caution:
+        parts.append(caution)
+    return " ".join(parts)
 
 
 def _signed(metric: str, value: float | None) -> str:

@@ -12,7 +12,7 @@ import pytest
 from fakes.runs import grid, manifest, metrics_table, row
 
 from omnijudge import tables
-from omnijudge.errors import ConfigError
+from omnijudge.errors import ConfigError, DataError
 from omnijudge.report.layouts import render
 from omnijudge.report.writers import latex, markdown
 
@@ -294,20 +294,38 @@ def test_by_tag_groups_the_systems() -> None:
     ]
 
 
-def test_by_column_splits_the_systems() -> None:
-    table = metrics_table(
+def grouped() -> pa.Table:
+    """Metrics with two rows of one system, as grouping by a column gives them."""
+    return metrics_table(
         [
             row("a", "ia_qtf1", "all", 0.5),
             row("a", "ia_qtf1", "all", 0.3),
-            row("b", "nor", "all", 1),
+            row("b", "ia_qtf1", "all", 0.4, coverage=0.9),
         ]
-    ).append_column("language", pa.array(["en", "zh", "zh"]))
-    found = json.loads(render(table, manifest(), "wide", "json", by="language"))
-    assert [(r["system"], r["language"], r["ia_qtf1/all"]) for r in found] == [
+    ).append_column("by", pa.array(["en", "zh", "zh"]))
+
+
+@pytest.mark.parametrize(("by", "head"), [(None, "by"), ("by", "by"), ("language", "language")])
+def test_by_column_splits_the_systems(by: str | None, head: str) -> None:
+    found = json.loads(render(grouped(), manifest(), "wide", "json", by=by))
+    assert [(r["system"], r[head], r["ia_qtf1/all"]) for r in found] == [
         ("a", "en", 0.5),
+        ("b", "zh", 0.4),
         ("a", "zh", 0.3),
-        ("b", "zh", None),
     ]
+
+
+@pytest.mark.parametrize("layout", ["long", "wide", "paper"])
+def test_by_column_for_people(layout) -> None:
+    text = render(grouped(), manifest(), layout, "table", by="language")
+    assert "language" in text
+    assert {("a", "en"), ("a", "zh"), ("b", "zh")} <= {tuple(line[:2]) for line in lines_of(text)}
+    assert "lowest 90.0 % (b, IA-QTF1, All)" in " ".join(text.split())
+
+
+def test_the_same_metric_twice_is_refused() -> None:
+    with pytest.raises(DataError, match="a ia_qtf1 all stands twice"):
+        rendered("wide", "json", [row("a", "ia_qtf1", "all", 0.5)] * 2)
 
 
 def test_by_something_unknown_is_refused() -> None:
