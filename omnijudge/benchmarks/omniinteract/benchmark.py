@@ -16,6 +16,7 @@ from omnijudge.benchmarks.omniinteract import (
 )
 from omnijudge.benchmarks.omniinteract import metrics as metrics_module
 from omnijudge.benchmarks.omniinteract.options import Options
+from omnijudge.benchmarks.omniinteract.system_folder import SystemFolder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,6 +36,7 @@ class OmniInteract:
     profiles = ("robust", "published", "paper")
     stages = questions.STAGES
     pack = Path(__file__).parent / "prompts"
+    exam = Path(__file__).parent / "exam.yaml"
     options = Options
     rounds = 1
     questions_need_chunks = False
@@ -49,7 +51,7 @@ class OmniInteract:
     judged_fields = staticmethod(studies.judged_fields)
 
     def __init__(self) -> None:
-        self._folders: dict[tuple[str, str | None], reader.SystemFolder] = {}
+        self._folders: dict[tuple[str, str | None], SystemFolder] = {}
 
     def read(self, config: RunConfig) -> Annotations:
         """Annotations of the manifest or the release folders."""
@@ -69,7 +71,7 @@ class OmniInteract:
         if settings.path is not None or system not in annotations.systems:
             key = (system, settings.path)
             if key not in self._folders:
-                self._folders[key] = reader.SystemFolder(system, settings)
+                self._folders[key] = SystemFolder(system, settings)
             folder = self._folders[key]
         return reader.read_outputs(config, annotations, system, settings, sample_ids, folder)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,12 +11,7 @@ import pyarrow as pa
 
 from omnijudge import tables
 from omnijudge.benchmarks.base import Annotations, Outputs
-from omnijudge.benchmarks.omniinteract.batch_summary import (
-    SummaryOfSystem,
-    is_batch_summary,
-    read_batch_summary,
-)
-from omnijudge.benchmarks.omniinteract.discovery import SUMMARY_FILE, TRANSCRIPT_NAMES
+from omnijudge.benchmarks.omniinteract.batch_summary import is_batch_summary, read_batch_summary
 from omnijudge.benchmarks.omniinteract.layout import Listing, Sample, read_manifest, read_root
 from omnijudge.benchmarks.omniinteract.offline import Clip, read_clips
 from omnijudge.benchmarks.omniinteract.schemas import CHUNK_SCHEMA, UNIT_SCHEMA
@@ -28,6 +22,7 @@ from omnijudge.benchmarks.omniinteract.slots import (
     UnusableAnnotation,
     build_slots,
 )
+from omnijudge.benchmarks.omniinteract.system_folder import SystemFolder
 from omnijudge.errors import ConfigError, Problem
 from omnijudge.transcripts.files import UnreadableFile, load_json, read_bytes
 from omnijudge.transcripts.reader import read_transcript
@@ -38,7 +33,6 @@ if TYPE_CHECKING:
     from omnijudge.benchmarks.omniinteract.options import Options
     from omnijudge.config import RunConfig, SystemConfig
 
-TRANSCRIPT_ENDINGS = (".json", ".jsonl", ".srt", ".vtt")
 UTF8_MARK = b"\xef\xbb\xbf"
 
 
@@ -251,51 +245,6 @@ def _unit_rows(sample: Sample, slots: list[Slot], rows: dict[str, list[Any]]) ->
 
 def _language(slots: list[Slot]) -> str:
     return "zh" if any(has_cjk(s.question) or has_cjk(s.answer) for s in slots) else "en"
-
-
-class SystemFolder:
-    """A system's outputs on disk, listed once."""
-
-    def __init__(self, name: str, settings: SystemConfig) -> None:
-        if settings.path is None:
-            raise ConfigError(
-                f"systems.{name}: needs a path, because no row of the manifest names this system"
-            )
-        self.root = Path(settings.path)
-        if not self.root.exists():
-            raise ConfigError(f"systems.{name}: there is no folder or file {settings.path}")
-        self.files: set[str] = set()
-        for folder, _, names in os.walk(self.root):
-            inside = os.path.relpath(folder, self.root)
-            prefix = "" if inside == "." else inside + "/"
-            self.files.update(prefix + n for n in names)
-        summary = SUMMARY_FILE in self.files
-        self._summary = SummaryOfSystem(self.root) if summary else None
-
-    def find(self, sample: Sample) -> Path | None:
-        """The transcript of a sample: in its release folder, else named by its id."""
-        stems = []
-        if sample.subset:
-            stems += [f"{sample.subset}/{sample.folder}", sample.folder]
-        stems.append(sample.sample_id)
-        for stem in stems:
-            for name in TRANSCRIPT_NAMES:
-                if f"{stem}/{name}" in self.files:
-                    return self.root / stem / name
-        for stem in stems:
-            for ending in TRANSCRIPT_ENDINGS:
-                if stem + ending in self.files:
-                    return self.root / (stem + ending)
-        annotation = sample.released_as
-        if self._summary is None or annotation is None:
-            return None
-        return self._summary.find(annotation)
-
-    def reason(self, sample: Sample) -> str:
-        """Why there is no transcript of a sample."""
-        if self._summary is None or sample.released_as is None:
-            return "no transcript found"
-        return self._summary.reason(sample.released_as)
 
 
 def read_outputs(
