@@ -14,9 +14,16 @@ _EVERY_BENCHMARK = (
     "Judge, prompts and profile are part of every number. Compare only what agrees in all three.",
 )
 
-_OMNIINTERACT = (
+_BAD_ANSWER = (
     "In this measure silence can beat a bad answer: silence costs one miss, a bad answer the miss "
-    "and a false positive, and speech past the end one more. Read FP and FN beside F1.",
+    "and a false positive, and speech past the end one more. Read FP and FN beside F1."
+)
+_BAD_ANSWER_PAPER = (
+    "Silence costs one miss, a bad answer one false positive (and the miss, if it earns nothing), "
+    "speech past the end one more: silence can beat a bad answer. Read FP and FN beside F1."
+)
+
+_OMNIINTERACT = (
     "Precision and recall are no shares of slots: acknowledgements earn credit, and one slot can "
     "cost up to three false positives.",
     "PAQ, CSM-SR and CSM-AS are about the interrupted slots in which a system spoke. A silent "
@@ -35,7 +42,6 @@ _INTERACTSCOPE = (
 _DUPLEXEVAL = (
     "A reminder sample succeeds only if every one of its events is met in its window; replies "
     "before the event never count.",
-    "A description that says nothing of the scene lowers the temporal score of all the others.",
     "The success rate of all reminders together and the mean of the three parts differ where the "
     "parts differ in size.",
 )
@@ -50,12 +56,21 @@ _BENCHMARKS = {
 def reading(results: Results) -> list[str]:
     """What a reader should know, the benchmark's own points first."""
     lines = list(_BENCHMARKS.get(results.benchmark, ()))
-    weight = (results.manifest.get("scoring") or {}).get("w_ack")
-    if results.benchmark == "omniinteract" and weight and results.profile != "paper":
-        lines.insert(
-            1,
-            f"A slot answered without an early acknowledgement earns at most {1 - weight:g}; the "
-            f"acknowledgement itself up to {weight:g}. Later steps of 1QnA can earn 1.",
+    scoring = results.manifest.get("scoring") or {}
+    if results.benchmark == "omniinteract":
+        both = scoring.get("threshold_zeroes_core", True)
+        lines.insert(0, _BAD_ANSWER if both else _BAD_ANSWER_PAPER)
+        weight = scoring.get("w_ack")
+        if weight and scoring.get("core_weight") is None:
+            lines.insert(
+                1,
+                f"A slot answered without an early acknowledgement earns at most {1 - weight:g}; "
+                f"the acknowledgement itself up to {weight:g}. Later steps of 1QnA can earn 1.",
+            )
+    if results.benchmark == "omni_duplexeval" and results.profile != "published":
+        lines.append(
+            "A description that says nothing of the scene lowers the temporal score of all the "
+            "others."
         )
     if results.profile == "published":
         lines.append(

@@ -324,7 +324,7 @@ STACKS: dict[str, Stack] = {
             Part("outside every slot", "fp_unmatched", ("all",)),
         ),
         False,
-        "Low-quality answers cost a miss as well: see FN.",
+        "One slot can cost up to three of them.",
     ),
     "omni_interactscope": Stack(
         "What became of the targets of T1 to T7",
