@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnijudge import tables
 from omnijudge.benchmarks.base import Answer, Benchmark, Partition, Prompt
@@ -79,10 +80,22 @@ class Asked:
     Attributes:
         rows: rows of the stage table.
         prints: per judge the fingerprints of these rows, 16 bytes each, joined.
+        place: if the stage table was cut down, the row each of its rows had in the whole one.
     """
 
     rows: list[int] = field(default_factory=list)
     prints: list[bytearray] = field(default_factory=list)
+    place: Rows | None = None
+
+    def at(self, place: Rows) -> Asked:
+        """The questions of some rows (ascending) of the stage table, counted among them."""
+        known = np.array(self.rows, np.int64)
+        mine = np.flatnonzero(np.isin(known, place))
+        prints = [
+            bytearray(b"".join(joined[16 * i : 16 * i + 16] for i in mine.tolist()))
+            for joined in self.prints
+        ]
+        return Asked(np.searchsorted(place, known[mine]).tolist(), prints, place)
 
     def fingerprints(self, seat: int) -> list[bytes]:
         """Fingerprints of one judge's questions, aligned with ``rows``."""
@@ -121,26 +134,57 @@ class Asking:
                 advance()
         return found
 
-    def find_in(self, block: int, system: int) -> int:
-        """The same for one partition."""
+    def find_in(self, block: int, system: int, samples: Sequence[str] | None = None) -> int:
+        """The same for one partition, or for some samples of it."""
         asked = self.asked[self.plan.position(block, system)]
-        part = self.load(block, system)
-        if asked.rows:
-            part = self.with_verdicts(part, block, system)
+        part, own = self.part_of(block, system, samples)
+        if own.rows:
+            part = self._with_verdicts(part, own, self._results(part, own))
         rows = self.benchmark.pending(part, self.options)
         # A question that is known already and has no verdict yet is no new question.
-        known = set(asked.rows)
+        known = set(own.rows)
         new = np.array([r for r in rows.tolist() if r not in known], np.int64)
         prompts = self.benchmark.prompts(part, new, self.options)
-        asked.rows.extend(new.tolist())
+        asked.rows.extend((new if own.place is None else own.place[new]).tolist())
         for number, seat in enumerate(self.seats):
             for prompt in prompts:
                 asked.prints[number] += seat.fingerprint(prompt)
         return len(new)
 
+    @property
+    def count(self) -> int:
+        """Questions known so far: rows that need a verdict, times judges and their repeats."""
+        times = sum(seat.judge.repeats for seat in self.seats)
+        return times * sum(len(a.rows) for a in self.asked)
+
+    def part_of(
+        self, block: int, system: int, samples: Sequence[str] | None = None
+    ) -> tuple[Partition, Asked]:
+        """A partition and its questions, or both cut down to some samples."""
+        asked = self.asked[self.plan.position(block, system)]
+        part = self.load(block, system)
+        if samples is None:
+            return part, asked
+        ids = pa.array(samples, pa.string())
+
+        def own(table: pa.Table) -> pa.Table:
+            return table.filter(pc.is_in(table["sample_id"], ids))
+
+        place = pc.indices_nonzero(pc.is_in(part.stages["sample_id"], ids)).to_numpy()
+        part = replace(
+            part,
+            units=own(part.units),
+            outputs=own(part.outputs),
+            chunks=own(part.chunks),
+            stages=part.stages.take(pa.array(place)),
+        )
+        return part, asked.at(place.astype(np.int64))
+
     def results(self, part: Partition, block: int, system: int) -> list[list[Outcome]]:
         """Per question its outcomes: judges outside, repeats inside, aligned with the rows."""
-        asked = self.asked[self.plan.position(block, system)]
+        return self._results(part, self.asked[self.plan.position(block, system)])
+
+    def _results(self, part: Partition, asked: Asked) -> list[list[Outcome]]:
         rows = np.array(asked.rows, np.int64)
         prompts = self.benchmark.prompts(part, rows, self.options)
         keys = stage_keys(part, rows)
@@ -161,7 +205,12 @@ class Asking:
         """The partition with the verdicts its questions have come to so far."""
         asked = self.asked[self.plan.position(block, system)]
         if results is None:
-            results = self.results(part, block, system)
+            results = self._results(part, asked)
+        return self._with_verdicts(part, asked, results)
+
+    def _with_verdicts(
+        self, part: Partition, asked: Asked, results: list[list[Outcome]]
+    ) -> Partition:
         verdicts = []
         for panel in results:
             status, fields, _ = combine(panel, self.how)
@@ -171,68 +220,13 @@ class Asking:
         )
         return replace(part, verdicts=table)
 
-    def open_questions(self, seat_number: int) -> Iterator[tuple[str, Request]]:
-        """(sample, request) of every question of a judge that needs asking.
+    def open_questions(
+        self, seat_number: int, group_size: int = 512, samples: Collection[str] | None = None
+    ) -> Iterator[tuple[str, Request]]:
+        """(sample, request) of every question of a judge that needs asking, each one once."""
+        from omnijudge.open_questions import OpenQuestions
 
-        Blocks in the seeded order; inside by sample, unit, stage, item, system, so that all
-        systems' questions about one unit stand together. Each fingerprint once.
-        """
-        seen: set[bytes] = set()
-        for block, ids in enumerate(self.plan.blocks):
-            entries: list[tuple[tuple[Any, ...], str, Prompt, bytes]] = []
-            for system in range(len(self.plan.systems)):
-                entries += self._open_in(seat_number, block, system)
-            entries.sort(key=lambda e: e[0])
-            seat = self.seats[seat_number]
-            for order, _, prompt, fingerprint in entries:
-                if fingerprint in seen:
-                    continue
-                seen.add(fingerprint)
-                question = seat.asker.question(prompt)
-                for repeat in range(seat.judge.repeats):
-                    yield ids[order[0]], seat.asker.request(prompt, question, repeat)
-
-    def _open_in(
-        self, seat_number: int, block: int, system: int
-    ) -> list[tuple[tuple[Any, ...], str, Prompt, bytes]]:
-        asked = self.asked[self.plan.position(block, system)]
-        if not asked.rows:
-            return []
-        part = self.load(block, system)
-        seat = self.seats[seat_number]
-        rows = np.array(asked.rows, np.int64)
-        prompts = self.benchmark.prompts(part, rows, self.options)
-        prints = asked.fingerprints(seat_number)
-        keys = stage_keys(part, rows)
-        wanted: set[int] = set()
-        for repeat in range(seat.judge.repeats):
-            found = outcomes(
-                self.benchmark, seat.source, seat.mode, seat.most, keys, prints, prompts, repeat
-            )
-            wanted |= {i for i, o in enumerate(found) if o.status in (None, "error")}
-        wanted = {i for i in wanted if prints[i] not in seat.refused}
-        if not wanted:
-            return []
-        sample_at = {s: i for i, s in enumerate(self.plan.blocks[block])}
-        unit_at = {
-            key: i
-            for i, key in enumerate(
-                zip(
-                    part.units["sample_id"].to_pylist(),
-                    part.units["unit_id"].to_pylist(),
-                    strict=True,
-                )
-            )
-        }
-        stage_at = {s: i for i, s in enumerate(self.benchmark.stages)}
-        entries = []
-        for i in sorted(wanted):
-            _, sample, unit, item, stage = keys[i]
-            # Units of one system alone (its sentences, say) are no rows of the unit table.
-            position = unit_at.get((sample, unit), len(unit_at))
-            order = (sample_at[sample], position, unit, stage_at[stage], item or "", system)
-            entries.append((order, sample, prompts[i], prints[i]))
-        return entries
+        return iter(OpenQuestions(self, seat_number, group_size, samples))
 
     def parse(self, seat_number: int) -> Callable[[Request, Any], Any]:
         """How the judge loop reads a reply."""

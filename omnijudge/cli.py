@@ -40,6 +40,14 @@ def parser() -> argparse.ArgumentParser:
         "--no-store", action="store_true", help="keep answers in the run's folder only"
     )
     sub.add_argument("--backend", choices=("local", "ray"), help="execution.backend")
+    sub.add_argument(
+        "--shard",
+        metavar="K/N",
+        help="judge the K-th of N shares; run without it when all are done",
+    )
+    sub.add_argument(
+        "--lock", metavar="FILE", help="models as resolved: read, or written if it is not there"
+    )
 
     sub = command("validate", _validate, "List every problem of configuration and data.")
     _config_arguments(sub)
@@ -69,6 +77,11 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("run_folder", metavar="RUN")
     sub.add_argument("config", nargs="?", metavar="CONFIG")
     _overrides_argument(sub)
+
+    sub = command("exam", _exam, "Ask the judge about 100 bundled questions with plain verdicts.")
+    _config_arguments(sub)
+    sub.add_argument("--min-pass", type=_share, metavar="SHARE", help="exit 4 below it (0.9)")
+    sub.add_argument("--engine", metavar="NAME", help="judge.engine")
 
     sub = command("report", _report, "Write the HTML report of a run.")
     sub.add_argument("run_folder", metavar="RUN")
@@ -100,11 +113,13 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("folder", nargs="?", default=".", metavar="DIR")
 
     from omnijudge import convert, simulate_command
+    from omnijudge.analysis import commands as analysis
 
     sub = command("convert", convert.run, "Convert annotations and transcripts of other tools.")
     convert.add_arguments(sub)
     sub = command("simulate", simulate_command.run, "Write transcripts of simulated systems.")
     simulate_command.add_arguments(sub)
+    analysis.add_commands(command)
     return top
 
 
@@ -124,6 +139,13 @@ def _count(text: str) -> int:
     value = int(text)
     if value < 0:
         raise argparse.ArgumentTypeError("must be 0 or more")
+    return value
+
+
+def _share(text: str) -> float:
+    value = float(text)
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError("must lie in 0 to 1")
     return value
 
 
@@ -157,19 +179,33 @@ def _load(args: argparse.Namespace, problems: list[Any] | None = None) -> Any:
     overrides = list(args.overrides)
     if getattr(args, "backend", None):
         overrides.append(f"execution.backend={args.backend}")
+    if getattr(args, "engine", None):
+        overrides.append(f"judge.engine={args.engine}")
     return load_config(args.config, overrides, problems)
 
 
 def _run(args: argparse.Namespace) -> int:
+    from omnijudge.judging.limits import terminated_as_interrupted
+    from omnijudge.judging.shards import Shard, parse_shard
     from omnijudge.pipeline import RunFlags, run
 
-    outcome = run(_load(args), RunFlags(args.limit, args.dry_run, args.fresh, args.no_store))
+    flags = RunFlags(
+        limit=args.limit,
+        dry_run=args.dry_run,
+        fresh=args.fresh,
+        no_store=args.no_store,
+        shard=parse_shard(args.shard) if args.shard else Shard(),
+        lock=args.lock,
+    )
+    with terminated_as_interrupted():
+        outcome = run(_load(args), flags)
     for message in outcome.messages:
         print(f"note: {message}", file=sys.stderr)
     if outcome.output is None:
         from omnijudge.report.terminal import dry_run_text
 
-        print(dry_run_text(outcome.counts))
+        if outcome.counts:
+            print(dry_run_text(outcome.counts))
     else:
         from omnijudge.report.terminal import summary_text
 
@@ -235,6 +271,21 @@ def _status(args: argparse.Namespace) -> int:
 
     config = _load(args) if args.config else None
     print("\n".join(status_lines(args.run_folder, config)))
+    return 0
+
+
+def _exam(args: argparse.Namespace) -> int:
+    from omnijudge.exam import MIN_PASS, check_passed, examine, report_lines
+    from omnijudge.progress import Progress
+
+    config = _load(args)
+    results = examine(config, Progress())
+    for line in report_lines(results):
+        print(line)
+    asked = [MIN_PASS if j.exam is None else j.exam for j in config.judges]
+    if args.min_pass is not None:
+        asked = [args.min_pass] * len(results)
+    check_passed(list(zip(results, asked, strict=True)))
     return 0
 
 

@@ -19,6 +19,7 @@ from omnijudge.benchmarks.base import Annotations, Benchmark, Partition
 from omnijudge.config import SystemConfig
 from omnijudge.controls import check_controls, control_name, control_outputs, is_control
 from omnijudge.errors import ConfigError, DataError, Problem
+from omnijudge.judging.shards import Shard
 from omnijudge.partitions import Plan, TableWriter, write_table
 from omnijudge.transcripts.findings import SETUP_CODES
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 BLOCK = 64
 """Samples in a block: what bounds memory and fixes the order of sums."""
+WHOLE = Shard()
 
 
 @dataclass
@@ -68,6 +70,7 @@ def read_annotations(
     limit: int | None = None,
     sort: bool = False,
     controls: bool = True,
+    shard: Shard = WHOLE,
 ) -> Ingest:
     """Reads the annotations and plans the partitions.
 
@@ -77,6 +80,7 @@ def read_annotations(
         limit: take the first so many samples of the seeded order.
         sort: keep the samples sorted (for ``validate``) instead of the seeded order.
         controls: whether the controls of the configuration stand in the plan.
+        shard: take this share of the samples.
 
     Raises:
         ConfigError: no system to score, or a control that cannot be made.
@@ -99,7 +103,7 @@ def read_annotations(
     if not sort:
         order = np.random.default_rng(config.statistics.seed).permutation(len(ids))
         ids = [ids[i] for i in order]
-    ids = ids[:limit]
+    ids = shard.of(ids[:limit])
     blocks = [ids[i : i + BLOCK] for i in range(0, len(ids), BLOCK)]
     return Ingest(annotations, Plan(blocks, [*settings, *made]), settings, problems)
 

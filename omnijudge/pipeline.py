@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import platform
 import tempfile
+import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,31 +24,50 @@ from omnijudge.benchmarks import get_benchmark
 from omnijudge.benchmarks.base import Partition
 from omnijudge.config import PanelConfig, RunConfig
 from omnijudge.errors import ConfigError, DataError, Problem
-from omnijudge.ingest import Ingest, block_units, read_annotations, read_outputs
-from omnijudge.judging.question import corrected
+from omnijudge.ingest import WHOLE, Ingest, block_units, read_annotations, read_outputs
+from omnijudge.judge_step import JudgeStep, LimitSet, check_price
 from omnijudge.judging.replay import ReplayedAnswers
 from omnijudge.judging.verdicts import StoredAnswers
+from omnijudge.model_lock import read_lock, settle_lock
 from omnijudge.partitions import TableReader
 from omnijudge.progress import Progress
-from omnijudge.results import ResultCounts, write_results
+from omnijudge.results import ResultCounts, invalid_beyond, write_results
 from omnijudge.run_directory import OWN_STORE, PACKS, RunDirectory, changed_keys
 from omnijudge.seats import default_store, open_seats, resolve_options
 from omnijudge.summary import unit_clusters
+from omnijudge.usage import Usage, added, plain_usage, total
 
 if TYPE_CHECKING:
-    from omnijudge.judging.report import JudgeReport
+    from omnijudge.judging.limits import Stop
+    from omnijudge.judging.report import ErrorCount
+    from omnijudge.judging.shards import Shard
     from omnijudge.judging.store import JudgementStore
+
+KEEP_EVERY = 5.0
+"""Seconds between two notes of what was spent; a kill forgets no more than that."""
 
 
 @dataclass(frozen=True)
 class RunFlags:
-    """What the command line says beside the configuration."""
+    """What the command line says beside the configuration.
+
+    Attributes:
+        limit: take the first so many samples of the seeded order.
+        dry_run: count the questions and write nothing.
+        fresh: discard the run, not the store.
+        no_store: keep answers in the run's folder only.
+        quiet: show no progress.
+        shard: judge this share of the samples only.
+        lock: file with the models as resolved, written or read.
+    """
 
     limit: int | None = None
     dry_run: bool = False
     fresh: bool = False
     no_store: bool = False
     quiet: bool = False
+    shard: Shard = WHOLE
+    lock: str | None = None
 
 
 @dataclass
@@ -84,19 +105,28 @@ def run(config: RunConfig, flags: RunFlags | None = None) -> Outcome:
 
 class _Run:
     def __init__(self, config: RunConfig, flags: RunFlags, progress: Progress) -> None:
-        self.config = config
+        check_price(config)
+        lock = read_lock(flags.lock)
+        self.config = config = config if lock is None else lock.applied_to(config)
         self.flags = flags
         self.progress = progress
         self.benchmark = get_benchmark(config.benchmark)
         self.options = resolve_options(self.benchmark, config.scoring)
         self.messages: list[str] = []
         self.seats = open_seats(self.benchmark, config, self.options, self.messages)
+        settle_lock(flags.lock, lock, config, self.seats, self.messages)
         self.directory = RunDirectory(config.output)
+        if flags.shard.count > 1:
+            self.directory = self.directory.shard(flags.shard)
         self.counts: dict[str, Any] = {}
-        self.reports: list[JudgeReport] = []
         self.results = ResultCounts({}, 0)
-        self.stopped: str | None = None
-        self.stop_kind: str | None = None
+        self.exams: dict[str, Any] = {}
+        self.limits = LimitSet(config.limits, 0.0, 1 / flags.shard.count)
+        self.earlier: dict[str, Usage] = {}
+        self.usage: dict[str, Usage] = {}
+        self.stop: Stop | None = None
+        self.engine_counters: list[Mapping[str, float]] = []
+        self.errors: list[ErrorCount] = []
 
     def run(self) -> Outcome:
         if self.flags.dry_run:
@@ -112,7 +142,11 @@ class _Run:
                 _remove_unfinished(self.directory.path)
 
     def in_folder(self, folder: Path) -> Outcome:
-        ingest = read_annotations(self.config, self.benchmark, self.flags.limit)
+        flags = self.flags
+        ingest = read_annotations(self.config, self.benchmark, flags.limit, shard=flags.shard)
+        if not ingest.plan.blocks:
+            self.messages.append(f"shard {flags.shard}: there are fewer samples than shards")
+            return Outcome(None, 0, {}, ingest.problems, self.messages)
         choose_baseline(self.config.statistics.baseline, ingest.plan.systems)
         self.refuse_bad(ingest, outputs=False)
         unit_clusters(ingest.annotations.units, self.config.statistics.cluster)
@@ -130,14 +164,17 @@ class _Run:
             store = None if self.flags.dry_run else stack.enter_context(self.open_store())
             self.connect(store)
             asking = self.asking(ingest, folder, stack)
-            if not self.flags.dry_run:
-                self.directory.write_manifest({"state": "running", "inputs": inputs})
-                self.copy_packs()
-            self.judge_in_rounds(asking, store)
-            self.count_inputs(ingest, asking)
             if self.flags.dry_run:
+                self.judge(asking, store, inputs)
+                self.count_inputs(ingest)
                 self.count_open(asking)
                 return Outcome(None, 0, self.counts, ingest.problems, self.messages)
+            self.earlier = self.directory.usage()
+            self.copy_packs()
+            if store is not None:
+                self.examine(store)
+            self.judge(asking, store, inputs)
+            self.count_inputs(ingest)
             self.finish(ingest, asking, folder, inputs)
         return Outcome(folder, self.exit_code(ingest), self.counts, ingest.problems, self.messages)
 
@@ -223,6 +260,23 @@ class _Run:
             if seat.source is None:
                 seat.source = StoredAnswers(store) if store is not None else NoAnswers()
 
+    def examine(self, store: JudgementStore) -> None:
+        """Stops here if a judge fails the exam it has to sit (``judge.exam``).
+
+        Raises:
+            GateError: it passed less than it has to; ``omnijudge exam`` lists the failures.
+        """
+        from omnijudge.exam import check_passed, load_exam, sit_exam
+
+        sitting = [s for s in self.seats if s.judge.exam is not None]
+        if not sitting:
+            return
+        exam = load_exam(self.benchmark)
+        for seat in sitting:
+            result = sit_exam(exam, self.benchmark, seat, self.config, store, self.progress)
+            self.exams[seat.judge.name] = result.manifest()
+            check_passed([(result, seat.judge.exam or 0.0)])
+
     def asking(self, ingest: Ingest, folder: Path, stack: ExitStack) -> Asking:
         units = [block_units(ingest.annotations.units, ids) for ids in ingest.plan.blocks]
         schemas = {
@@ -252,64 +306,34 @@ class _Run:
         how = judge.combine if isinstance(judge, PanelConfig) else "mean"
         return Asking(self.benchmark, self.options, ingest.plan, self.seats, how, load)
 
-    def judge_in_rounds(self, asking: Asking, store: JudgementStore | None) -> None:
-        """Ask and judge until nothing is left to ask."""
-        for _ in range(self.benchmark.rounds):
-            self.progress.start("finding questions", len(asking.plan))
-            found = asking.find(self.progress.advance)
-            self.progress.end()
-            self.counts["questions"] = self.counts.get("questions", 0) + found * len(self.seats)
-            if not found or self.flags.dry_run:
+    def judge(self, asking: Asking, store: JudgementStore | None, inputs: dict[str, Any]) -> None:
+        """Asks all judges what is open; writes down what it costs while it goes on."""
+        self.limits.spent = total(self.earlier.values()).cost
+        written = [-math.inf]
+
+        def keep(usage: Mapping[str, Usage]) -> None:
+            if time.monotonic() - written[0] < KEEP_EVERY:
                 return
-            for number, seat in enumerate(self.seats):
-                if seat.judge.engine != "replay" and self.stopped is None:
-                    assert store is not None
-                    self.judge_one(asking, number, store)
-
-    def judge_one(self, asking: Asking, number: int, store: JudgementStore) -> None:
-        """Asks one judge everything that is open."""
-        from omnijudge.judging.executors import open_executor
-        from omnijudge.judging.loop import judge as judge_loop
-
-        seat = asking.seats[number]
-        questions = asking.open_questions(number)
-        first = next(questions, None)
-        if first is None:
-            return
-        total = self.counts["questions"] // len(self.seats)
-        self.progress.start(f"judging ({seat.judge.name})", total)
-        executor = open_executor(self.config.execution, seat.judge, self.benchmark.name)
-        try:
-            report = judge_loop(
-                _chain(first, questions),
-                store,
-                executor,
-                parse=asking.parse(number),
-                retry_turn=lambda request: corrected(request.messages),
-                attempts=seat.most,
-                judge_name=seat.judge.name,
-                batch_size=self.config.execution.batch_size,
-                limits=self.config.limits,
-                price=seat.judge.price,
-                progress=lambda p: self.progress.reach(
-                    p.done, f"{p.rate:.0f}/s, {p.invalid} invalid, {p.errors} errors"
-                ),
+            written[0] = time.monotonic()
+            self.directory.write_manifest(
+                {
+                    "state": "running",
+                    "inputs": inputs,
+                    "usage": plain_usage(added(self.earlier, usage)),
+                }
             )
-        finally:
-            executor.close()
-            self.progress.end()
-        self.reports.append(report)
-        store.refresh()
-        if isinstance(seat.source, StoredAnswers):
-            seat.source.failed |= report.failed
-        for error in report.errors:
-            self.messages.append(
-                f"judge {seat.judge.name}: {error.count} errors: {error.reason} "
-                f"(first: stage {error.stage}, fingerprint {error.fingerprint})"
-            )
-        if report.stop is not None:
-            self.stopped, self.stop_kind = report.stop.message, report.stop.kind
-            self.messages.append(f"stopped early: {report.stop.message}")
+
+        step = JudgeStep(
+            self.config, asking, store, self.limits, self.progress, self.messages.append, keep
+        )
+        if not self.flags.dry_run:
+            keep({})
+        step.run(self.flags.dry_run)
+        self.stop = step.stop
+        self.usage = step.usage
+        self.counts["questions"] = asking.count
+        self.engine_counters = list(step.counters.values())
+        self.errors = list(step.errors.values())
 
     # Results
 
@@ -320,20 +344,24 @@ class _Run:
         ids = [sample for block in ingest.plan.blocks for sample in block]
         units = block_units(ingest.annotations.units, ids)
         self.results = write_results(
-            asking, units, ingest.missing, self.config.statistics, folder, self.progress
-        )
+            asking, units, ingest.missing, self.config.statistics, folder, self.progress,
+            self.all_usage(), self.stop is not None,
+        )  # fmt: skip
         for seat in self.seats:
             if isinstance(seat.source, ReplayedAnswers) and seat.source.unused:
                 self.messages.append(
                     f"judge {seat.judge.name}: {seat.source.unused} questions of the answers file "
                     "were not asked here"
                 )
-        self.counts["answers"] = self.results.answers
-        self.counts["unscored_units"] = self.results.unscored_units
+        self.counts |= self.results.for_manifest()
         self.directory.write_manifest(self.manifest(ingest, inputs))
         write_report(self.directory.path)
 
-    def count_inputs(self, ingest: Ingest, asking: Asking) -> None:
+    def all_usage(self) -> dict[str, Usage]:
+        """What was asked under this output: now, before, and by its shards."""
+        return added(self.earlier, self.usage, *self.directory.shard_usage())
+
+    def count_inputs(self, ingest: Ingest) -> None:
         plan = ingest.plan
         samples = sum(len(ids) for ids in plan.blocks)
         warnings = Counter(p.code for p in ingest.problems if p.level == "warning")
@@ -362,7 +390,7 @@ class _Run:
         distinct = {}
         for number, seat in enumerate(self.seats):
             prints = {p for a in asking.asked for p in a.fingerprints(number)}
-            distinct[seat.judge.name] = len(prints)
+            distinct[seat.judge.name] = len(prints) * seat.judge.repeats
         self.counts["distinct_questions"] = distinct
 
     def manifest(self, ingest: Ingest, inputs: dict[str, Any]) -> dict[str, Any]:
@@ -381,33 +409,34 @@ class _Run:
             }
             for s in self.seats
         }
-        spent = [r.progress for r in self.reports]
-        asked = sum(p.asked for p in spent)
+        now, ever = total(self.usage.values()), total(self.all_usage().values())
         return {
-            "state": "stopped" if self.stopped else "done",
-            "stopped": self.stopped,
+            "state": "stopped" if self.stop else "done",
+            "stopped": self.stop.message if self.stop else None,
+            "stopped_by": self.stop.kind if self.stop else None,
+            "shard": str(self.flags.shard) if self.flags.shard.count > 1 else None,
             "omnijudge": __version__,
             "config": self.config.model_dump(mode="json"),
             "scoring": self.options.model_dump(mode="json"),
             "inputs": inputs,
             "judges": seats,
+            "exam": self.exams,
             "seeds": {"statistics": self.config.statistics.seed},
             "counts": {
                 **self.counts,
-                "asked": asked,
-                "reused": self.counts["questions"] - sum(p.done - p.reused for p in spent),
+                "asked": now.requests,
+                "reused": self.counts["questions"] - now.verdicts,
             },
+            "usage": plain_usage(added(self.earlier, self.usage)),
             "tokens": {
-                "prompt": sum(p.prompt_tokens for p in spent),
-                "cached": sum(p.cached_tokens for p in spent),
-                "output": sum(p.output_tokens for p in spent),
+                "prompt": ever.prompt_tokens,
+                "cached": ever.cached_tokens,
+                "output": ever.output_tokens,
             },
-            "cost": sum(p.cost for p in spent),
-            "engine_counters": [dict(r.counters) for r in self.reports],
+            "cost": ever.cost,
+            "engine_counters": [dict(c) for c in self.engine_counters],
             "errors": [
-                {"reason": e.reason, "count": e.count, "stage": e.stage}
-                for r in self.reports
-                for e in r.errors
+                {"reason": e.reason, "count": e.count, "stage": e.stage} for e in self.errors
             ],
             "problems": [_plain_problem(p) for p in ingest.problems[:10_000]],
             "messages": self.messages,
@@ -426,18 +455,12 @@ class _Run:
 
     def exit_code(self, ingest: Ingest) -> int:
         """What happened, as a number (contract of the command line)."""
-        if self.stop_kind in ("deadline", "cost"):
-            return 5
-        if self.stop_kind == "interrupted":
-            return 130
+        if self.stop is not None:
+            return {"deadline": 5, "cost": 5, "interrupted": 130}.get(self.stop.kind, 1)
         limits = self.config.limits
-        answers = self.results.by_status()
-        asked = answers.total()
-        lost = answers["invalid"] + answers["error"] + answers["not asked"]
-        if asked and lost / asked > limits.max_invalid:
-            self.messages.append(
-                f"{lost} of {asked} answers are unusable, more than limits.max_invalid"
-            )
+        beyond = invalid_beyond(self.results.answers, limits.max_invalid)
+        if beyond:
+            self.messages.extend(beyond)
             return 3
         if self.counts["unscored_units"] > limits.max_unscored:
             self.messages.append(
@@ -461,11 +484,6 @@ class NoAnswers:
     ) -> list[list[tuple[int, Any]]]:
         """No attempts."""
         return [[] for _ in fingerprints]
-
-
-def _chain(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
-    yield first
-    yield from rest
 
 
 def _strings(values: Iterator[str]) -> Any:

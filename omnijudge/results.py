@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnijudge import tables
 from omnijudge.analysis.sample_sums import SampleSums, not_counted
@@ -18,11 +19,14 @@ from omnijudge.asking import Asking, judgement_table, question_table
 from omnijudge.benchmarks.declared import leading
 from omnijudge.partitions import TableWriter, write_table
 from omnijudge.summary import Summary, count_unscored
+from omnijudge.tally import Tally
 
 if TYPE_CHECKING:
+    from omnijudge.asking import Asked
     from omnijudge.config import StatisticsConfig
     from omnijudge.progress import Progress
     from omnijudge.statistics.metric import Metric
+    from omnijudge.usage import Usage
 
 
 @dataclass(frozen=True)
@@ -32,10 +36,29 @@ class ResultCounts:
     Attributes:
         answers: system -> stage -> status -> questions.
         unscored_units: units whose verdict is missing.
+        incomplete: samples left out because the run ended before all their questions.
+        faults: what was wrong or odd -> attempts (names of ``judging.answer_faults``).
+        spreads: how far judges lie apart, per stage.
+        economy: what asking has cost and saved, per judge.
     """
 
     answers: Mapping[str, Mapping[str, Mapping[str, int]]]
     unscored_units: int
+    incomplete: int = 0
+    faults: Mapping[str, int] = field(default_factory=dict)
+    spreads: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    economy: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
+
+    def for_manifest(self) -> dict[str, Any]:
+        """As it stands among the counts of ``run.json``."""
+        return {
+            "answers": self.answers,
+            "unscored_units": self.unscored_units,
+            "samples_incomplete": self.incomplete,
+            "faults": self.faults,
+            "spreads": self.spreads,
+            "economy": self.economy,
+        }
 
     def by_status(self) -> Counter[str]:
         """Questions by status over all systems and stages."""
@@ -53,6 +76,8 @@ def write_results(
     statistics: StatisticsConfig,
     folder: Path,
     progress: Progress,
+    usage: Mapping[str, Usage] | None = None,
+    stopped: bool = False,
 ) -> ResultCounts:
     """Scores every partition with the verdicts that are there, and sums up.
 
@@ -63,13 +88,18 @@ def write_results(
         statistics: how intervals are made.
         folder: where the tables go.
         progress: shows how far it is.
+        usage: what was asked under this output, per judge.
+        stopped: the run ended before all was asked. Samples with a question nobody was asked are
+            unscored then, with all their units and for all systems: of a sample half judged, the
+            units that need no verdict (silence) would count and the others would not.
     """
     plan, benchmark, options = asking.plan, asking.benchmark, asking.options
     summary = Summary(benchmark, options, units, plan.systems, statistics.cluster)
     compared = leading(benchmark, summary.metrics)
     samples = SampleSums(compared, units, statistics.cluster)
-    status: Counter[tuple[str, str, str]] = Counter()
+    tally = Tally(asking.seats, asking.how)
     unscored = 0
+    incomplete = pa.array(sorted(incomplete_samples(asking)) if stopped else [], pa.string())
     schemas = {
         "questions": tables.QUESTIONS,
         "judgements": tables.extend(tables.JUDGEMENTS, benchmark.answer_schema),
@@ -86,18 +116,16 @@ def write_results(
                 part = asking.load(b, s, True)
                 results = asking.results(part, b, s)
                 part = asking.with_verdicts(part, b, s, results)
-                scores = benchmark.score(part, options)
+                asked = asking.asked[plan.position(b, s)]
+                spreads = tally.add(system, part.stages["stage"].to_pylist(), asked, results)
+                scores = with_spread(benchmark.score(part, options), part.stages, asked, spreads)
+                scores = without_samples(scores, incomplete)
                 writers["questions"].add(question_table(asking, part, b, s))
                 writers["judgements"].add(judgement_table(asking, part, b, s, results))
                 writers["scores"].add(scores)
                 summary.add(s, scores)
                 samples.add(system, scores, not_counted(part, options))
                 unscored += count_unscored(scores)
-                stages = part.stages["stage"].to_pylist()
-                rows = asking.asked[plan.position(b, s)].rows
-                for row, panel in zip(rows, results, strict=True):
-                    for outcome in panel:
-                        status[system, stages[row], outcome.status or "not asked"] += 1
                 progress.advance()
     progress.start("intervals")
     metrics = summary.metrics_table(statistics, options.profile, missing)
@@ -105,7 +133,14 @@ def write_results(
     progress.start("comparisons")
     write_comparisons(samples, compared, plan.systems, statistics, folder)
     progress.end()
-    return ResultCounts(_nested(status), unscored)
+    return ResultCounts(
+        tally.answers(),
+        unscored,
+        len(incomplete),
+        dict(tally.faults.most_common()),
+        tally.spreads(),
+        tally.economy(usage or {}),
+    )
 
 
 def write_comparisons(
@@ -128,8 +163,82 @@ def write_comparisons(
     write_table(folder / "ranks.parquet", compared.ranks_table(metrics))
 
 
-def _nested(counted: Counter[tuple[str, str, str]]) -> dict[str, Any]:
-    nested: dict[str, Any] = {}
-    for (system, stage, status), n in sorted(counted.items()):
-        nested.setdefault(system, {}).setdefault(stage, {})[status] = n
-    return nested
+def invalid_beyond(
+    answers: Mapping[str, Mapping[str, Mapping[str, int]]], most: float
+) -> list[str]:
+    """Sentences about unusable answers beyond a share, over all and per system and stage."""
+    lost_of: dict[tuple[str, str], tuple[int, int]] = {}
+    for system, stages in answers.items():
+        for stage, by_status in stages.items():
+            lost = sum(by_status.get(s, 0) for s in ("invalid", "error", "not asked"))
+            lost_of[system, stage] = lost, sum(by_status.values())
+    lost, asked = (sum(v[i] for v in lost_of.values()) for i in (0, 1))
+    found = []
+    if asked and lost / asked > most:
+        found.append(f"{lost} of {asked} answers are unusable, more than limits.max_invalid")
+    shares = {k: v for k, v in lost_of.items() if v[1] and v[0] / v[1] > most}
+    worst = sorted(shares, key=lambda k: -shares[k][0] / shares[k][1])
+    for system, stage in worst[:5]:
+        lost, asked = shares[system, stage]
+        found.append(
+            f"{system}, stage {stage}: {lost} of {asked} answers are unusable, more than "
+            "limits.max_invalid"
+        )
+    if len(worst) > 5:
+        found.append(f"and {len(worst) - 5} more stages of systems")
+    return found
+
+
+def incomplete_samples(asking: Asking) -> set[str]:
+    """Samples with a question that has not come to an end, for any system and judge."""
+    found: set[str] = set()
+    for b in range(len(asking.plan.blocks)):
+        for s in range(len(asking.plan.systems)):
+            rows = asking.asked[asking.plan.position(b, s)].rows
+            part = asking.load(b, s)
+            samples = part.stages["sample_id"].take(pa.array(rows, pa.int64())).to_pylist()
+            for sample, panel in zip(samples, asking.results(part, b, s), strict=True):
+                if any(outcome.status is None for outcome in panel):
+                    found.add(sample)
+    return found
+
+
+def without_samples(scores: pa.Table, samples: pa.Array) -> pa.Table:
+    """The same table with all units of some samples unscored."""
+    if not len(samples):
+        return scores
+    out = pc.is_in(scores["sample_id"], samples)
+    judged = pc.if_else(out, pa.scalar(False), scores["judged"])
+    return _replaced(scores, "judged", judged)
+
+
+def with_spread(
+    scores: pa.Table, stages: pa.Table, asked: Asked, spreads: Sequence[float | None]
+) -> pa.Table:
+    """Fills ``judge_spread``: the largest spread among the verdicts a row rests on.
+
+    Those are the verdicts about its unit; for rows that sum up a sample, all of the sample.
+    """
+    if all(spread is None for spread in spreads):
+        return scores
+    keys = stages.select(["sample_id", "unit_id"]).take(pa.array(asked.rows, pa.int64()))
+    of_unit: dict[tuple[str, str | None], float] = {}
+    for sample, unit, spread in zip(
+        keys["sample_id"].to_pylist(), keys["unit_id"].to_pylist(), spreads, strict=True
+    ):
+        for key in ((sample, unit), (sample, None)):
+            if spread is not None:
+                of_unit[key] = max(spread, of_unit.get(key, 0.0))
+    units = set(zip(keys["sample_id"].to_pylist(), keys["unit_id"].to_pylist(), strict=True))
+    found: list[float | None] = []
+    for sample, unit, judged in zip(
+        *(scores[n].to_pylist() for n in ("sample_id", "unit_id", "judged")), strict=True
+    ):
+        own = (sample, unit) if (sample, unit) in units else (sample, None)
+        found.append(of_unit.get(own) if judged is not None else None)
+    return _replaced(scores, "judge_spread", pa.array(found, pa.float64()))
+
+
+def _replaced(table: pa.Table, name: str, values: Any) -> pa.Table:
+    at = table.schema.get_field_index(name)
+    return table.set_column(at, table.schema.field(at), values)

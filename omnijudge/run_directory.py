@@ -8,16 +8,21 @@ import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from omnijudge.errors import ConfigError, DataError
 from omnijudge.partitions import UNFINISHED
+from omnijudge.usage import Usage, read_usage
+
+if TYPE_CHECKING:
+    from omnijudge.judging.shards import Shard
 
 MANIFEST = "run.json"
 REPORT = "report.html"
 PACKS = "prompts"
+SHARDS = "shards"
 OWN_STORE = "judgements-store"
 LOCK = ".lock"
 TABLES = (
@@ -66,6 +71,19 @@ class RunDirectory:
         options = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE | orjson.OPT_NON_STR_KEYS
         partial.write_bytes(orjson.dumps(values, option=options))
         os.replace(partial, self.manifest_path)
+
+    def shard(self, shard: Shard) -> RunDirectory:
+        """The folder of one shard's own results."""
+        return RunDirectory(self.path / SHARDS / f"{shard.number}-of-{shard.count}")
+
+    def usage(self) -> dict[str, Usage]:
+        """What was asked under this output before, per judge."""
+        return read_usage((self.manifest() or {}).get("usage"))
+
+    def shard_usage(self) -> list[dict[str, Usage]]:
+        """What was asked by shards of this run."""
+        folders = sorted((self.path / SHARDS).glob("*-of-*"))
+        return [RunDirectory(folder).usage() for folder in folders]
 
     def check_usable(self) -> None:
         """Refuses a folder that holds other things than a run.
@@ -117,7 +135,7 @@ class RunDirectory:
 
 def _is_ours(name: str) -> bool:
     name = name.removesuffix(UNFINISHED)
-    known = {MANIFEST, REPORT, PACKS, OWN_STORE, LOCK, *(f"{t}.parquet" for t in TABLES)}
+    known = {MANIFEST, REPORT, PACKS, SHARDS, OWN_STORE, LOCK, *(f"{t}.parquet" for t in TABLES)}
     return name in known
 
 

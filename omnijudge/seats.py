@@ -66,7 +66,10 @@ def open_seats(
     for judge in config.judges:
         pack = load_pack(judge.prompts, benchmark)
         identity = engine_identity(judge, benchmark.name)
-        messages.extend(f"judge {judge.name}: {w}" for w in identity.warnings)
+        messages.extend(identity.warnings)
+        if revision := identity.details.get("revision"):
+            # What was resolved is what gets loaded, on every node and however late.
+            judge = judge.model_copy(update={"revision": revision})
         asker = Asker(judge, pack, identity, relevant_options(judge))
         source: Any = None
         if judge.engine == "replay":

@@ -132,7 +132,14 @@ SCORES = extend(
                 "judged",
                 BOOL,
                 "True if every verdict needed is there, false if one is missing, "
-                "null if none was needed.",
+                "null if none was needed. In a run that was stopped, false for all units of a "
+                "sample with a question that was not asked.",
+            ),
+            col(
+                "judge_spread",
+                FLOAT,
+                "Largest difference between two judges (or repeats) about one verdict of the row, "
+                "as a share of the scale; null where fewer than two answered.",
             ),
         ]
     )

@@ -19,6 +19,9 @@ class Shard:
     number: int = 1
     count: int = 1
 
+    def __str__(self) -> str:
+        return f"{self.number}/{self.count}"
+
     def of(self, samples: Sequence[T]) -> list[T]:
         """This shard's samples.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean, median
@@ -11,6 +12,7 @@ import pyarrow as pa
 
 from omnijudge import tables
 from omnijudge.benchmarks.base import Answer, Prompt
+from omnijudge.judging.answer_faults import language_flag, named
 from omnijudge.judging.replay import Key
 from omnijudge.judging.store import JudgementStore, replies
 from omnijudge.judging.types import Reply
@@ -40,6 +42,10 @@ class StoredAnswers:
     ) -> None:
         self._store = store
         self.failed: dict[tuple[bytes, int], str] = dict(failed or {})
+
+    def has_all(self, fingerprints: Sequence[bytes]) -> bool:
+        """Whether every one of these questions has an answer by now, usable or not."""
+        return bool(self._store.count(list(fingerprints)).all()) if fingerprints else True
 
     def attempts(
         self, keys: Sequence[Key], fingerprints: Sequence[bytes], repeat: int, most: int
@@ -87,20 +93,17 @@ class Outcome:
 def read_reply(
     benchmark: Benchmark, mode: str, stage: str, reply: Reply, prompt: Prompt | None
 ) -> Answer:
-    """Reads a reply; an unusable one is named by what cut it short, if something did."""
+    """Reads a reply; what is unusable or odd about it has a name (``answer_faults``)."""
     if reply.raw is None:
         return Answer("error", {}, reply.error)
     answer = benchmark.parse(stage, reply.raw, mode, prompt)
-    if answer.status == "invalid" and reply.finish_reason in CUT_SHORT:
-        return Answer("invalid", {}, f"{CUT_SHORT[reply.finish_reason]}: {answer.reason}")
-    return answer
-
-
-CUT_SHORT = {
-    "length": "cut off at max_tokens",
-    "content_filter": "withheld by the content filter",
-    "refusal": "refused by the model",
-}
+    if answer.status == "invalid":
+        return Answer("invalid", {}, named(reply, answer.reason))
+    flag = language_flag(answer.fields, prompt.variables) if prompt is not None else None
+    if flag is None:
+        return answer
+    reason = flag if answer.reason is None else f"{answer.reason}; {flag}"
+    return Answer(answer.status, answer.fields, reason)
 
 
 def outcomes(
@@ -142,43 +145,81 @@ def _outcome(read: list[Attempt], most: int) -> Outcome:
 
 
 def combine(panel: Sequence[Outcome], how: str) -> tuple[str | None, dict[str, Any], float | None]:
-    """One verdict of several judges or repeats: (status, fields, spread of the score).
+    """One verdict of several judges or repeats: (status, fields, spread).
 
-    Numbers by mean or median, truth values and categories by majority (a tie goes to the judge
-    named first), texts from the judge whose score is nearest the combined one. Judges without a
-    usable answer are left out.
+    Numbers by mean, median or majority (the value most judges gave; the median where no value has
+    most), truth values and categories by majority always (a tie goes to the judge named first),
+    texts from the judge whose score is nearest the combined one. Judges without a usable answer
+    are left out; while one has not been asked yet there is no verdict.
+
+    The spread is the largest difference between two judges as a share of the scale: 0 where they
+    agree, 1 where they are as far apart as can be; None where fewer than two have a usable answer.
     """
-    usable = [o for o in panel if o.status in USABLE]
     if len(panel) == 1:
         return panel[0].status, dict(panel[0].fields), None
-    if not usable:
-        states = [o.status for o in panel]
+    states = [o.status for o in panel]
+    usable = [o for o in panel if o.status in USABLE]
+    if not usable or None in states:
         status = next((s for s in ("invalid", "error") if s in states), None)
-        return status, {}, None
-    scores = [float(o.fields["score"]) for o in usable if _is_number(o.fields.get("score"))]
-    spread = max(scores) - min(scores) if scores else None
-    middle = mean if how == "mean" else median
+        return None if None in states else status, {}, None
     fields: dict[str, Any] = {}
-    names = dict.fromkeys(n for o in usable for n in o.fields)
-    for name in names:
-        values = [o.fields.get(name) for o in usable]
-        known = [v for v in values if v is not None]
-        if not known:
+    texts = []
+    for name in dict.fromkeys(n for o in usable for n in o.fields):
+        known = [v for o in usable if (v := o.fields.get(name)) is not None]
+        if name in TEXTS:
+            texts.append(name)
+        elif not known:
             fields[name] = None
         elif all(_is_number(v) for v in known):
-            fields[name] = float(middle([float(v) for v in known]))
-        elif name in TEXTS:
-            nearest = min(
-                usable, key=lambda o: abs(float(o.fields.get("score", 0)) - fields.get("score", 0))
-            )
-            fields[name] = nearest.fields.get(name)
+            fields[name] = _middle([float(v) for v in known], how)
         else:
             fields[name] = max(known, key=known.count)
+    if texts:
+        nearest = min(usable, key=lambda o: _distance(o.fields, fields))
+        fields |= {name: nearest.fields.get(name) for name in texts}
     repaired = any(o.status == "repaired" for o in usable)
-    return "repaired" if repaired else "ok", fields, spread
+    return "repaired" if repaired else "ok", fields, _spread(usable)
 
 
 TEXTS = ("trigger_phrase", "rationale", "reason", "reasoning")
+
+SCALES = {
+    "score": 1.0,
+    "equivalent": 1.0,
+    "is_relevant": 1.0,
+    "success_score": 1.0,
+    "temporal_score": 3.0,
+    "content_score": 3.0,
+}
+"""Answer fields that carry the verdict, and how far apart two of their values can be."""
+
+
+def _middle(values: list[float], how: str) -> float:
+    if how == "mean":
+        return float(mean(values))
+    if how == "majority":
+        (value, times), *rest = Counter(values).most_common(2)
+        if times > 1 and (not rest or rest[0][1] < times):
+            return value
+    return float(median(values))
+
+
+def _distance(fields: Mapping[str, Any], combined: Mapping[str, Any]) -> float:
+    """How far a judge's verdict lies from the combined one."""
+    return sum(
+        abs(float(fields[n]) - float(combined[n])) / scale
+        for n, scale in SCALES.items()
+        if fields.get(n) is not None and combined.get(n) is not None
+    )
+
+
+def _spread(usable: Sequence[Outcome]) -> float | None:
+    spreads = []
+    for name, scale in SCALES.items():
+        values = [float(v) for o in usable if (v := o.fields.get(name)) is not None]
+        if len(values) > 1:
+            spreads.append((max(values) - min(values)) / scale)
+    return max(spreads, default=None)
 
 
 def _is_number(value: Any) -> bool:

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from omnijudge.benchmarks.base import Answer
+from omnijudge.judging.answer_faults import FLAGS as REMARKS
+from omnijudge.judging.answer_faults import PHRASE_NOT_FOUND, PHRASE_RESPELLED
 from omnijudge.judging.answers import Unusable, one_object
 from omnijudge.values import clamp, parse_bool, text_of
 
@@ -85,8 +87,8 @@ def _phrase_remark(phrase: str, text: str) -> str | None:
     if not bare or bare in text or bare.lower() in text.lower():
         return None
     if letters(bare) and letters(bare) in letters(text):
-        return "trigger phrase differs from the judged text in blanks or punctuation"
-    return "trigger phrase is not in the judged text"
+        return f"{PHRASE_RESPELLED}: {REMARKS[PHRASE_RESPELLED]}"
+    return f"{PHRASE_NOT_FOUND}: {REMARKS[PHRASE_NOT_FOUND]}"
 
 
 def _find_object(raw: str) -> dict[str, Any] | None:
