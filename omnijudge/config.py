@@ -116,6 +116,7 @@ class JudgeConfig(Model):
     transport_retries: Annotated[int, Field(ge=0)] = 5
     price: PriceConfig = PriceConfig()
     answers: str | None = None
+    exam: Annotated[float, Field(ge=0, le=1)] | None = None
 
     @field_validator("thinking", mode="before")
     @classmethod
@@ -129,6 +130,8 @@ class JudgeConfig(Model):
             raise ValueError(f"engine {self.engine} needs `model`")
         if self.engine == "replay" and not self.answers:
             raise ValueError("engine replay needs `answers`, the file with the stored answers")
+        if self.engine == "replay" and self.exam is not None:
+            raise ValueError("engine replay asks nobody, so it can sit no exam; take `exam` out")
         return self
 
 
