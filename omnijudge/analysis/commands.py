@@ -1,0 +1,64 @@
+"""Arguments and entry points of the commands about finished runs."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import Any
+
+Command = Callable[[argparse.Namespace], int]
+Add = Callable[[str, Command, str], argparse.ArgumentParser]
+
+GATE_HELP = (
+    "end with exit code 4 if the expression holds, as in 'ia_qtf1/all < 0.4' (of any system) or "
+    "'difference(mine, aura, ia_qtf1/all) < 0'; may be repeated"
+)
+
+
+def add_commands(command: Add) -> None:
+    """Adds compare, and the others, to the command line."""
+    sub = command("compare", _compare, "Compare systems within and across runs.")
+    sub.add_argument("runs", nargs="+", metavar="RUN")
+    sub.add_argument("--baseline", metavar="SYSTEM", help="compare every system with this one")
+    _metric_arguments(sub)
+    sub.add_argument("--all-pairs", action="store_true", help="every pair of systems")
+    sub.add_argument(
+        "--correction", choices=("holm", "bh"), default="holm",
+        help="of p-values, inside one metric and group",
+    )  # fmt: skip
+    sub.add_argument(
+        "--fail-if", action="append", default=[], metavar="EXPR", dest="fail_if", help=GATE_HELP
+    )
+    _format_argument(sub)
+    sub.add_argument("--out", metavar="DIR", help="write comparisons.parquet and ranks.parquet")
+
+
+def _metric_arguments(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("--metric", metavar="M", help="a metric instead of the leading ones")
+    sub.add_argument("--group", metavar="G", help="a group of units")
+
+
+def _format_argument(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("--format", choices=("table", "json"), default="table")
+
+
+def _compare(args: argparse.Namespace) -> int:
+    from omnijudge.analysis.compare import compare, compared_json, compared_text
+    from omnijudge.errors import GateError
+
+    if args.all_pairs and args.baseline:
+        from omnijudge.errors import ConfigError
+
+        raise ConfigError("--all-pairs compares every pair; leave --baseline out")
+    found: Any = compare(
+        args.runs,
+        baseline=args.baseline,
+        metric=args.metric,
+        group=args.group,
+        all_pairs=args.all_pairs,
+        correction=args.correction,
+        fail_if=args.fail_if,
+        out=args.out,
+    )
+    print(compared_json(found) if args.format == "json" else compared_text(found))
+    return GateError.exit_code if found.failed else 0
