@@ -82,10 +82,7 @@ def rank_systems(
     found = []
     for i, metric in enumerate(ranked):
         stack = everything[..., [position[s] for s in metric.sums]]
-        if differences is None:
-            pairs = all_differences(metric, stack, settings)
-        else:
-            pairs = differences[i]
+        pairs = differences[i] if differences else all_differences(metric, stack, settings)
         found.append(_ranks(metric, stack, pairs, counts, settings))
     return found
 

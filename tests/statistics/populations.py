@@ -230,11 +230,11 @@ def units(
 
 @cache
 def truth(name: str, stress: bool = False) -> float:
-    """The metric of 320,000 videos."""
+    """The metric of 100,000 videos: as good as known, beside the error of 250."""
     rng = np.random.default_rng(99)
     setting = Setting(stress)
     total = sum(
-        units(name, rng, 8, 1000, setting=setting)[0].sum(axis=(0, 1, 2)) for _ in range(40)
+        units(name, rng, 5, 1000, setting=setting)[0].sum(axis=(0, 1, 2)) for _ in range(20)
     )
     return float(metric_of(name).function(np.asarray(total)))
 

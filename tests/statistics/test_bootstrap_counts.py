@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from naive import statistics as naive
 
 from omnijudge.statistics.bootstrap import cluster_counts, counts_from_indices
 from omnijudge_kernels.bootstrap import bootstrap_counts
 from omnijudge_kernels.resampling import exact_columns, replicate_sums
 from omnijudge_kernels.streams import stream_keys, stream_words
-from naive import statistics as naive
 
 
 def test_words_are_splitmix64() -> None:

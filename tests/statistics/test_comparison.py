@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from naive import statistics as naive
 
 from omnijudge.statistics import sign_flip
 from omnijudge.statistics.comparison import Differences, compare_all, compare_to_baseline
@@ -14,7 +15,6 @@ from omnijudge.statistics.multiple import adjust
 from omnijudge.statistics.pairs import all_pairs
 from omnijudge.statistics.ranking import best_share, rank_systems
 from omnijudge.statistics.sign_flip import flips, plan_flips
-from naive import statistics as naive
 
 NEEDED = "needs the dev extra: pip install 'omnijudge[dev]'"
 SUMS = [Sum("target", "success"), Sum("target")]

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from naive import statistics as naive
 from scipy import stats
 from scipy.special import expit, logit
 
@@ -17,7 +18,6 @@ from omnijudge.statistics.jackknife import (
     t_interval,
 )
 from omnijudge.statistics.metric import Array, ratio, total
-from naive import statistics as naive
 
 Rows = list[tuple[int, int, int]]
 CLUSTERS = st.lists(st.tuples(*[st.integers(0, 6)] * 3), min_size=3, max_size=12)

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from naive import statistics as naive
 
 from omnijudge.statistics import intervals
 from omnijudge.statistics.bootstrap import bca_interval, cluster_counts, percentile_interval
 from omnijudge.statistics.intervals import IntervalSettings, UnitValues, metric_intervals
 from omnijudge.statistics.metric import Metric, Sum, ratio, total
 from omnijudge.statistics.quantiles import quantile_replicates
-from naive import statistics as naive
 
 SUCCESS, TARGETS, OTHER = Sum("target", "success"), Sum("target"), Sum("other", "x")
 SUMS = [OTHER, SUCCESS, TARGETS]

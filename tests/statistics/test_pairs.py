@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from naive import statistics as naive
 
 from omnijudge.statistics import pairs
 from omnijudge.statistics.bootstrap import cluster_counts
 from omnijudge_kernels.bootstrap import pairwise_intervals, pairwise_moments, pairwise_shares
 from omnijudge_kernels.resampling import ratio_replicates, replicate_sums
-from naive import statistics as naive
 
 Rows = list[list[float]]
 FEW = st.sampled_from([0.0, 0.25, 0.5, 1.0, float("nan")])

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from naive import statistics as naive
 from scipy import stats
 from scipy.special import expit, logit
 
@@ -15,7 +16,6 @@ from omnijudge.statistics.gold_sample import (
 from omnijudge.statistics.jackknife import careful_interval, jackknife
 from omnijudge.statistics.metric import Metric, Sum, ratio, total
 from omnijudge.statistics.rectify import Target, rectify, rectify_differences
-from naive import statistics as naive
 
 NEEDED = "needs the dev extra: pip install 'omnijudge[dev]'"
 SUMS = (Sum("unit", "x"), Sum("unit"))
