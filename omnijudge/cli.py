@@ -112,11 +112,13 @@ def parser() -> argparse.ArgumentParser:
     sub = command("init", _init, "Write a commented configuration and sample data to start from.")
     sub.add_argument("folder", nargs="?", default=".", metavar="DIR")
 
-    from omnijudge import convert, simulate_command
+    from omnijudge import convert, import_command, simulate_command
     from omnijudge.analysis import commands as analysis
 
     sub = command("convert", convert.run, "Convert annotations and transcripts of other tools.")
     convert.add_arguments(sub)
+    sub = command("import", import_command.run, "Make a run of another evaluator's results.")
+    import_command.add_arguments(sub)
     sub = command("simulate", simulate_command.run, "Write transcripts of simulated systems.")
     simulate_command.add_arguments(sub)
     analysis.add_commands(command)

@@ -24,6 +24,7 @@ REPORT = "report.html"
 PACKS = "prompts"
 SHARDS = "shards"
 OWN_STORE = "judgements-store"
+IMPORTED = "imported"
 LOCK = ".lock"
 TABLES = (
     "units", "outputs", "chunks", "stages", "questions", "judgements", "scores",
@@ -135,8 +136,8 @@ class RunDirectory:
 
 def _is_ours(name: str) -> bool:
     name = name.removesuffix(UNFINISHED)
-    known = {MANIFEST, REPORT, PACKS, SHARDS, OWN_STORE, LOCK, *(f"{t}.parquet" for t in TABLES)}
-    return name in known
+    known = {MANIFEST, REPORT, PACKS, SHARDS, OWN_STORE, IMPORTED, LOCK}
+    return name in known or name in {f"{t}.parquet" for t in TABLES}
 
 
 CHANGEABLE = ("scoring", "statistics", "limits", "execution", "output", "store", "controls")

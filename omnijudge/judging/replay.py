@@ -17,6 +17,7 @@ Key = tuple[str, str, str, str | None, str]
 
 COLUMNS = {
     "system", "sample_id", "unit_id", "item", "stage", "attempt", "raw", "body", "error", "model",
+    "text_hash",
 }  # fmt: skip
 NOT_THERE = "no answer in the file"
 ReadBody = Callable[[str, Any], tuple[str | None, str | None]]
@@ -32,7 +33,8 @@ class ReplayedAnswers:
 
     def __init__(self, path: str, read_body: ReadBody | None = None) -> None:
         """Reads a JSONL or Parquet file of rows ``system, sample_id, unit_id, item, stage,
-        attempt`` with one of ``raw``, ``body`` or ``error``.
+        attempt`` with one of ``raw``, ``body`` or ``error``. A ``text_hash`` may stand beside them
+        (imported answers have one); it is not used here.
 
         Raises:
             ConfigError: there is no such file.

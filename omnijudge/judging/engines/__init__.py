@@ -71,7 +71,8 @@ def engine_identity(judge: JudgeConfig, benchmark_name: str) -> Identity:
     from omnijudge.judging.types import Identity
 
     if judge.engine == REPLAY:
-        return Identity(text=REPLAY)
+        # Whose answers they are is not in the file; the configuration may say it.
+        return Identity(text=judge.identity or REPLAY)
     identity: Identity = _engine_class(judge).identity(judge)
     return identity
 

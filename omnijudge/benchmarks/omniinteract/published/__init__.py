@@ -1,0 +1,1 @@
+"""Results of the published evaluator: read, checked, and turned into judgements."""
