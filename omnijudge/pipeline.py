@@ -22,6 +22,7 @@ from omnijudge.analysis.systems import choose_baseline
 from omnijudge.asking import Asking
 from omnijudge.benchmarks import get_benchmark
 from omnijudge.benchmarks.base import Partition
+from omnijudge.benchmarks.declared import description
 from omnijudge.config import PanelConfig, RunConfig
 from omnijudge.errors import ConfigError, DataError, Problem
 from omnijudge.ingest import WHOLE, Ingest, block_units, read_annotations, read_outputs
@@ -419,6 +420,7 @@ class _Run:
             "config": self.config.model_dump(mode="json"),
             "scoring": self.options.model_dump(mode="json"),
             "inputs": inputs,
+            "benchmark": description(self.benchmark, self.benchmark.metrics(self.options)),
             "judges": seats,
             "exam": self.exams,
             "seeds": {"statistics": self.config.statistics.seed},

@@ -39,7 +39,7 @@ def sample_prompts(benchmark: Benchmark) -> Iterator[Prompt]:
     from omnijudge.ingest import block_units, match, read_annotations, read_partition
     from omnijudge.seats import resolve_options
 
-    config = sample_config(benchmark.name)
+    config = sample_config(benchmark)
     options: Any = resolve_options(benchmark, config.scoring)
     ingest = read_annotations(config, benchmark, sort=True)
     for ids in ingest.plan.blocks:
@@ -51,22 +51,33 @@ def sample_prompts(benchmark: Benchmark) -> Iterator[Prompt]:
             yield from benchmark.prompts(part, rows, options)
 
 
-def sample_config(benchmark: str) -> Any:
+def sample_config(benchmark: Benchmark) -> Any:
     """A configuration over the sample data of a benchmark.
 
     Raises:
         ConfigError: the benchmark ships none.
     """
-    from omnijudge.config import build_config
+    from omnijudge.config import build_config, load_config
 
-    base = SAMPLES / benchmark
+    own = getattr(benchmark, "sample_config", None)
+    if own is not None:
+        return load_config(own)
+    base = SAMPLES / benchmark.name
     if not base.is_dir():
-        raise ConfigError(f"benchmark {benchmark} ships no sample data")
+        raise ConfigError(
+            f"benchmark {benchmark.name} ships no sample data, so there is nothing to render its "
+            "prompts with; it would name a configuration in `sample_config`"
+        )
     data: dict[str, Any] = {"root": "data"}
     if not (base / "data").is_dir():
         data = {"annotations": "annotations.jsonl"}
     systems = "outputs/*" if (base / "outputs").is_dir() else "responses/*"
-    values = {"benchmark": benchmark, "data": data, "systems": {systems: systems}, "output": "-"}
+    values = {
+        "benchmark": benchmark.name,
+        "data": data,
+        "systems": {systems: systems},
+        "output": "-",
+    }
     return build_config(values, base, "sample data")
 
 

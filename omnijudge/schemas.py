@@ -24,11 +24,11 @@ def schema_text(what: str) -> str:
 
 def _tables() -> str:
     from omnijudge import tables
-    from omnijudge.benchmarks import BUILT_IN, get_benchmark
+    from omnijudge.benchmarks import available, get_benchmark
 
     common = ("OUTPUTS", "QUESTIONS", "METRICS", "COMPARISONS", "RANKS")
     listed = [(f"{name.lower()}.parquet", getattr(tables, name)) for name in common]
-    for name in BUILT_IN:
+    for name in sorted(available()):
         benchmark = get_benchmark(name)
         listed += [
             (f"units.parquet ({name})", benchmark.unit_schema),

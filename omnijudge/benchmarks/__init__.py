@@ -28,7 +28,8 @@ def get_benchmark(name: str) -> Benchmark:
     """Loads a benchmark by its name.
 
     Raises:
-        ConfigError: no benchmark of that name is built in or installed.
+        ConfigError: no benchmark of that name is built in or installed, or an installed one cannot
+            be imported.
     """
     from importlib import import_module
 
@@ -36,5 +37,11 @@ def get_benchmark(name: str) -> Benchmark:
     if name not in paths:
         raise ConfigError(f"benchmark: {name!r} is unknown; there are {', '.join(sorted(paths))}")
     module, _, attribute = paths[name].partition(":")
-    loaded: Benchmark = getattr(import_module(module), attribute)
+    try:
+        loaded: Benchmark = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError) as e:
+        raise ConfigError(
+            f"benchmark: {name!r} is installed as {paths[name]} and cannot be imported ({e}); "
+            "install its package again, or take it out"
+        ) from e
     return loaded

@@ -99,6 +99,18 @@ def leading(benchmark: Benchmark, metrics: Sequence[Metric]) -> list[Metric]:
     return [by_key[key] for key in declared if key in by_key]
 
 
+def description(benchmark: Benchmark, metrics: Sequence[Metric]) -> dict[str, Any]:
+    """What the report has to know of a benchmark, for the manifest of a run."""
+    return {
+        "title": benchmark.title,
+        "leading": [[m.name, m.group] for m in leading(benchmark, metrics)],
+        "metrics": {
+            m.name: {"higher_is_better": m.higher_is_better, "bounds": list(m.bounds)}
+            for m in metrics
+        },
+    }
+
+
 def sweeps(benchmark: Benchmark, options: Any) -> list[Sweep]:
     """The sweeps that ``sensitivity`` makes; none if the benchmark declares none."""
     declared = getattr(benchmark, "sweeps", None)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from omnijudge.controls import is_control
 from omnijudge.errors import DataError
-from omnijudge.report.vocabulary import metric_name, title_of
+from omnijudge.report.vocabulary import learn, metric_name, title_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -116,6 +116,7 @@ class Results:
     ) -> None:
         self.manifest = manifest
         self.comparisons = comparisons
+        learn(self._described.get("metrics") or {})
         names = [n for n in Cell.__dataclass_fields__ if n in metrics.column_names]
         columns = [metrics[n].to_pylist() for n in names]
         missing: dict[str, Any] = {n: None for n in Cell.__dataclass_fields__ if n not in names}
@@ -190,7 +191,13 @@ class Results:
     @property
     def title(self) -> str:
         """The benchmark as written on tables."""
-        return title_of(self.benchmark)
+        return str(self._described.get("title") or title_of(self.benchmark))
+
+    @property
+    def _described(self) -> Mapping[str, Any]:
+        """What the benchmark says of itself."""
+        found = self.manifest.get("benchmark")
+        return found if isinstance(found, Mapping) else {}
 
     @property
     def profile(self) -> str:
@@ -248,7 +255,8 @@ class Results:
     @cached_property
     def lead(self) -> Key:
         """Metric and group that the systems are ranked by."""
-        for key in (*LEADING.get(self.benchmark, ()), *self.keys):
+        declared = [(str(m), str(g)) for m, g in self._described.get("leading") or ()]
+        for key in (*LEADING.get(self.benchmark, declared), *self.keys):
             if self.has(*key):
                 return key
         return self.keys[0] if self.keys else ("value", "all")

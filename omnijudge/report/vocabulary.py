@@ -6,8 +6,9 @@ from outside) is shown under its own name.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 Kind = Literal["share", "percent", "seconds", "count", "amount", "rate", "plain"]
 """share: 0..1; percent: 0..100; amount: a count that may be fractional; plain: not known."""
@@ -166,7 +167,25 @@ def metric_name(metric: str) -> MetricName:
             return MetricName(
                 label + metric.removeprefix(prefix).replace("_", " "), kind, None, meaning
             )
-    return MetricName(metric, "plain", None, "")
+    return _LEARNT.get(metric) or MetricName(metric, "plain", None, "")
+
+
+_LEARNT: dict[str, MetricName] = {}
+_KINDS: dict[tuple[float | None, float | None], Kind] = {
+    (0.0, 1.0): "share", (0.0, 100.0): "percent"
+}  # fmt: skip
+
+
+def learn(metrics: Mapping[str, Mapping[str, Any]]) -> None:
+    """Takes note of the metrics of a benchmark from outside, as its manifest describes them.
+
+    Args:
+        metrics: name -> ``higher_is_better`` and ``bounds``.
+    """
+    for name, about in metrics.items():
+        low, high = about.get("bounds") or (None, None)
+        kind = _KINDS.get((low, high), "plain")
+        _LEARNT[name] = MetricName(name, kind, about.get("higher_is_better"), "")
 
 
 def group_name(group: str) -> str:
