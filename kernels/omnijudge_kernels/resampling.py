@@ -19,6 +19,7 @@ Counts = npt.NDArray[np.unsignedinteger]
 
 _CHUNK_DRAWS = 1 << 20
 _CHUNK_REPLICATES = 2500
+_CHUNK_WEIGHTS = 16_000_000  # counts turned into floating point at once
 
 
 def bootstrap_counts_small(
@@ -129,6 +130,7 @@ def _products(
 ) -> Iterator[tuple[slice, npt.NDArray[np.floating]]]:
     """Sums of all columns for some replicates at a time; the array is used again."""
     step = min(_CHUNK_REPLICATES, max(len(counts), 1))
+    step = max(1, min(step, _CHUNK_WEIGHTS // max(counts.shape[1], 1)))
     weights = np.empty((step, counts.shape[1]), columns.dtype)
     product = np.empty((len(columns), step), columns.dtype)
     for first in range(0, len(counts), step):

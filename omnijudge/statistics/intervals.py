@@ -32,6 +32,7 @@ from omnijudge_kernels.resampling import Array, Counts, exact_columns
 IntervalMethod = Literal["percentile", "bca", "jackknife"]
 
 _CHUNK_BYTES = 256 << 20
+_BLOCK_COLUMNS = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +133,6 @@ def metric_intervals(
     if not sums_by_system:
         return []
     n_clusters = len(sums_by_system[0])
-    rows: list[MetricInterval] = []
     if n_clusters == 0:
         return [
             _row(s, m, settings, np.nan, (np.nan,) * 4, 0, 0, 0, None)
@@ -141,27 +141,52 @@ def metric_intervals(
         ]
     if counts is None:
         counts = cluster_counts(n_clusters, settings.replicates, settings.seed)
-    position = {name: k for k, name in enumerate(sums)}
-    columns = [[position[s] for s in metric.sums] for metric in metrics]
-    for first, stack in _chunks(sums_by_system, len(counts)):
-        replicate = replicate_sums(counts, stack.transpose(1, 2, 0))
-        exact = exact_columns(stack.transpose(2, 0, 1), n_clusters).transpose(1, 2, 0)
-        by_metric = [
-            _quantile_rows(first, len(stack), i, metric, settings, unit_values or {}, counts)
-            if metric.quantile is not None
-            else _metric_rows(first, metric, settings, stack, exact, replicate, indices)
-            for i, (metric, indices) in enumerate(zip(metrics, columns, strict=True))
-        ]
-        rows.extend(by_metric[i][s] for s in range(len(stack)) for i in range(len(metrics)))
-    return rows
+    n_systems = len(sums_by_system)
+    found: dict[tuple[int, int], MetricInterval] = {}
+    place = {name: k for k, name in enumerate(sums)}
+    needed = [[place[s] for s in m.sums] if m.quantile is None else [] for m in metrics]
+    for block, columns in _blocks(needed):
+        for first, stack in _chunks(sums_by_system, columns, len(counts)):
+            replicate = replicate_sums(counts, stack.transpose(1, 2, 0))
+            exact = exact_columns(stack.transpose(2, 0, 1), n_clusters).transpose(1, 2, 0)
+            for m in block:
+                own = [columns.index(k) for k in needed[m]]
+                made = _metric_rows(first, metrics[m], settings, stack, exact, replicate, own)
+                found.update({(row.system, m): row for row in made})
+    values = unit_values or {}
+    weights = counts.astype(np.float32) if values else None
+    for m, metric in enumerate(metrics):
+        if metric.quantile is not None:
+            for s in range(n_systems):
+                units = values.get((s, m))
+                found[s, m] = _quantile_row(s, metric, settings, units, counts, weights)
+    return [found[s, m] for s in range(n_systems) for m in range(len(metrics))]
 
 
-def _chunks(sums_by_system: Sequence[Array], replicates: int) -> Iterator[tuple[int, Array]]:
-    """Blocks of systems (S, V, K) whose replicates fit into a bounded buffer."""
-    columns = max(1, sums_by_system[0].shape[1])
-    step = max(1, _CHUNK_BYTES // (8 * columns * max(replicates, 1)))
+def _blocks(needed: Sequence[list[int]]) -> Iterator[tuple[list[int], list[int]]]:
+    """Metrics that share a product, and the columns they need; quantile metrics need none."""
+    block: list[int] = []
+    columns: dict[int, None] = {}
+    for m, own in enumerate(needed):
+        if not own:
+            continue
+        if block and len(columns.keys() | set(own)) > _BLOCK_COLUMNS:
+            yield block, list(columns)
+            block, columns = [], {}
+        block.append(m)
+        columns.update(dict.fromkeys(own))
+    if block:
+        yield block, list(columns)
+
+
+def _chunks(
+    sums_by_system: Sequence[Array], columns: list[int], replicates: int
+) -> Iterator[tuple[int, Array]]:
+    """Blocks of systems (S, V, k) whose replicates fit into a bounded buffer."""
+    step = max(1, _CHUNK_BYTES // (8 * max(len(columns), 1) * max(replicates, 1)))
     for first in range(0, len(sums_by_system), step):
-        yield first, np.stack(sums_by_system[first : first + step]).astype(np.float64)
+        block = [sums[:, columns] for sums in sums_by_system[first : first + step]]
+        yield first, np.stack(block).astype(np.float64)
 
 
 def _metric_rows(
@@ -227,35 +252,29 @@ def _bca(
     return found.low, found.high
 
 
-def _quantile_rows(
-    first: int,
-    n_systems: int,
-    index: int,
+def _quantile_row(
+    system: int,
     metric: Metric,
     settings: IntervalSettings,
-    unit_values: Mapping[tuple[int, int], UnitValues],
+    units: UnitValues | None,
     counts: Counts,
-) -> list[MetricInterval]:
+    weights: npt.NDArray[np.float32] | None,
+) -> MetricInterval:
     assert metric.quantile is not None
     q = metric.quantile[1]
-    percentile = replace(settings, interval="percentile")
-    rows = []
-    for s in range(first, first + n_systems):
-        units = unit_values.get((s, index))
-        if units is None or not len(units.values):
-            rows.append(_row(s, metric, percentile, np.nan, (np.nan,) * 4, 0, 0, 0, None))
-            continue
-        replicates = quantile_replicates(units.values, units.clusters, counts, q)
-        found = percentile_interval(replicates, settings.confidence)
-        clusters = len(np.unique(units.clusters))
-        dropped = int(found.dropped)
-        warning = small_sample_warning(clusters, clusters, None, dropped / max(len(counts), 1))
-        if warning is not None:
-            warning = warning.replace("; prefer the careful interval", "")
-        value = float(np.quantile(units.values, q))
-        ends = (float(found.low), float(found.high), np.nan, np.nan)
-        rows.append(_row(s, metric, percentile, value, ends, clusters, clusters, dropped, warning))
-    return rows
+    settings = replace(settings, interval="percentile")
+    if units is None or not len(units.values):
+        return _row(system, metric, settings, np.nan, (np.nan,) * 4, 0, 0, len(counts), None)
+    replicates = quantile_replicates(units.values, units.clusters, counts, q, weights)
+    interval = percentile_interval(replicates, settings.confidence)
+    clusters = len(np.unique(units.clusters))
+    dropped = int(interval.dropped)
+    warning = small_sample_warning(
+        clusters, clusters, None, dropped / max(len(counts), 1), careful=False
+    )
+    value = float(np.quantile(units.values, q))
+    ends = (float(interval.low), float(interval.high), np.nan, np.nan)
+    return _row(system, metric, settings, value, ends, clusters, clusters, dropped, warning)
 
 
 def _row(

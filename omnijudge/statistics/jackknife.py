@@ -272,7 +272,12 @@ def smallest_part(
 
 
 def small_sample_warning(
-    clusters: int, nonzero: int, smallest_part: int | None, dropped_share: float = 0.0
+    clusters: int,
+    nonzero: int,
+    smallest_part: int | None,
+    dropped_share: float = 0.0,
+    *,
+    careful: bool = True,
 ) -> str | None:
     """What a reader must know before trusting the bootstrap interval, or None.
 
@@ -281,16 +286,17 @@ def small_sample_warning(
         nonzero: clusters with a non-zero numerator.
         smallest_part: for an average over parts, clusters of the part that has fewest.
         dropped_share: share of replicates in which the statistic was undefined.
+        careful: there is a careful interval to prefer.
     """
     notes = []
     if clusters < FEW_CLUSTERS:
         notes.append(f"only {clusters} clusters")
     if nonzero < FEW_NONZERO:
         notes.append(f"non-zero in only {nonzero} clusters")
-    careful = "; prefer the careful interval" if notes else ""
+    advice = "; prefer the careful interval" if notes and careful else ""
     if smallest_part is not None and smallest_part < FEW_PER_PART:
         notes.append(f"a part rests on {smallest_part} clusters, too few for any interval")
-        careful = ""
+        advice = ""
     if dropped_share > 0.05:
         notes.append(f"undefined in {dropped_share:.0%} of the replicates")
-    return "; ".join(notes) + careful if notes else None
+    return "; ".join(notes) + advice if notes else None

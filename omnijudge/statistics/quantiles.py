@@ -9,7 +9,11 @@ from omnijudge_kernels.resampling import Array, Counts
 
 
 def quantile_replicates(
-    values: Array, clusters: npt.NDArray[np.integer], counts: Counts, q: float
+    values: Array,
+    clusters: npt.NDArray[np.integer],
+    counts: Counts,
+    q: float,
+    weights: npt.NDArray[np.float32] | None = None,
 ) -> Array:
     """The quantile of the units of each resample, linear at ``q * (n - 1)``.
 
@@ -22,30 +26,35 @@ def quantile_replicates(
         clusters: (U,) cluster of each unit, an index below V.
         counts: (B, V) how often each cluster is drawn.
         q: probability, such as 0.5.
+        weights: ``counts`` as float32, for callers who ask many times.
 
     Returns:
         (B,) quantiles; NaN where a resample has no unit.
     """
     n_replicates, n_clusters = counts.shape
     result = np.full(n_replicates, np.nan)
+    if not len(values):
+        return result
     order = np.argsort(values, kind="stable")
     values = np.asarray(values, np.float64)[order]
     owner = np.asarray(clusters, np.int64)[order]
-    if not len(values):
-        return result
     size = max(16, round(len(values) ** 0.5))
     n_blocks = -(-len(values) // size)
     block = np.arange(len(values)) // size
-    table = np.zeros((n_clusters, n_blocks))
-    np.add.at(table, (owner, block), 1.0)
-    reached = np.cumsum(counts.astype(np.float64) @ table, axis=1).astype(np.int64)
+    table = np.bincount(owner * n_blocks + block, minlength=n_clusters * n_blocks)
+    # Whole numbers: exact in float32 below 2**24 units.
+    small = len(values) * 255 < 2**24
+    if weights is None or not small:
+        weights = counts.astype(np.float32 if small else np.float64)
+    inside = weights @ table.reshape(n_clusters, n_blocks).astype(weights.dtype)
+    reached = np.cumsum(inside, axis=1, dtype=np.int64)
     units = reached[:, -1]
+    last = np.maximum(units - 1, 0)
+    position = q * last
+    lower = np.minimum(np.floor(position).astype(np.int64), last)
+    upper = np.minimum(lower + 1, last)
+    low, high = _ranked(values, owner, counts, reached, (lower, upper), size)
     some = units > 0
-    position = q * np.maximum(units - 1, 0)
-    lower = np.floor(position).astype(np.int64)
-    upper = np.minimum(lower + 1, np.maximum(units - 1, 0))
-    low = _ranked(values, owner, counts, reached, lower, size, some)
-    high = _ranked(values, owner, counts, reached, upper, size, some)
     result[some] = (low + (position - lower) * (high - low))[some]
     return result
 
@@ -55,18 +64,24 @@ def _ranked(
     owner: npt.NDArray[np.int64],
     counts: Counts,
     reached: npt.NDArray[np.int64],
-    rank: npt.NDArray[np.int64],
+    ranks: tuple[npt.NDArray[np.int64], ...],
     size: int,
-    some: npt.NDArray[np.bool_],
-) -> Array:
-    """Value of 0-based ``rank`` in each replicate."""
-    result = np.zeros(len(rank))
-    where = (reached <= rank[:, None]).sum(axis=1)
-    for block in np.unique(where[some]):
-        rows = np.flatnonzero(some & (where == block))
+) -> list[Array]:
+    """Values of 0-based ranks in each replicate; 0 where there is no such unit."""
+    found = [np.zeros(len(reached)) for _ in ranks]
+    places = [(reached <= rank[:, None]).sum(axis=1) for rank in ranks]
+    n_blocks = reached.shape[1]
+    for block in np.unique(np.concatenate(places)):
+        if block == n_blocks:
+            continue
+        wanted = [place == block for place in places]
+        rows = np.flatnonzero(np.logical_or.reduce(wanted))
         first = block * size
-        inside = counts[np.ix_(rows, owner[first : first + size])].cumsum(axis=1, dtype=np.int64)
+        passed = counts[np.ix_(rows, owner[first : first + size])].cumsum(axis=1, dtype=np.int32)
         before = reached[rows, block - 1] if block else np.zeros(len(rows), np.int64)
-        passed = (inside + before[:, None] <= rank[rows, None]).sum(axis=1)
-        result[rows] = values[first + passed]
-    return result
+        for values_of, rank, here in zip(found, ranks, wanted, strict=True):
+            mine = here[rows]
+            left = (rank[rows] - before)[mine]
+            index = (passed[mine] <= left[:, None]).sum(axis=1)
+            values_of[rows[mine]] = values[first + index]
+    return found

@@ -112,6 +112,7 @@ def test_blocks_of_systems_change_nothing(
     chosen = IntervalSettings(replicates=300, interval=interval)
     whole = metric_intervals([ACCURACY, COUNT], data, SUMS, chosen)
     monkeypatch.setattr(intervals, "_CHUNK_BYTES", 1)
+    monkeypatch.setattr(intervals, "_BLOCK_COLUMNS", 1)
     assert metric_intervals([ACCURACY, COUNT], data, SUMS, chosen) == whole
     assert {row.interval_method for row in whole} == {interval}
     if interval == "jackknife":
