@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 from fakes.questions import run, scripted
 
 from omnijudge.config import ExecutionConfig
@@ -22,6 +23,8 @@ def main() -> None:
     folder, count, backend, delay = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4]
     execution = ExecutionConfig(backend=backend, actors=2, cpus_per_actor=0.5)  # type: ignore[arg-type]
     executor = open_executor(execution, scripted(folder, delay=float(delay)), "omniinteract")
+    # Arrow looks for pandas when it makes its first array, which takes longer than a kill waits.
+    pa.array([0])
     # A small limit, so that a kill also meets a fold.
     with JudgementStore(folder / "store", fold_bytes=20_000) as store:
         print("asking", flush=True)

@@ -13,6 +13,7 @@ from omnijudge.benchmarks.base import Answer
 from omnijudge.config import JudgeConfig
 from omnijudge.judging.loop import judge
 from omnijudge.judging.report import JudgeReport
+from omnijudge.judging.store import replies
 from omnijudge.judging.types import Executor, Message, Reply, Request
 
 ENGINE = "fakes.scripted_engine:ScriptedEngine"
@@ -90,5 +91,8 @@ def asked(folder: Path) -> Counter[tuple[str, int]]:
 
 def stored(store: Any, count: int) -> dict[int, list[str]]:
     """Stored answer texts by question number, by attempt."""
-    found = {n: [r.raw for r in store.attempts(fingerprint(n))] for n in range(count)}
-    return {n: texts for n, texts in found.items() if texts}
+    found: dict[int, list[str]] = {}
+    table = store.attempts_many([fingerprint(n) for n in range(count)])
+    for number, reply in replies(table):
+        found.setdefault(number, []).append(reply.raw or "")
+    return found

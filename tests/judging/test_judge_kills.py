@@ -22,7 +22,7 @@ Key = tuple[str, int]
 
 
 def start(
-    folder: Path, count: int, backend: str = "local", delay: float = 0.004
+    folder: Path, count: int, backend: str = "local", delay: float = 0.01
 ) -> subprocess.Popen[str]:
     """The driver, when it has begun to ask."""
     env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
@@ -51,7 +51,7 @@ def in_flight(folder: Path, count: int, before: Counter[Key] | None = None) -> s
     return (asked(folder) - (before or Counter())).keys() - kept
 
 
-def kill_often(folder: Path, kills: int, seed: int, per_kill: int = 100) -> None:
+def kill_often(folder: Path, kills: int, seed: int, per_kill: int = 120) -> None:
     rng = random.Random(seed)
     count = per_kill * kills
     allowed: Counter[Key] = Counter()
