@@ -4,7 +4,8 @@ Questions go as requests through the loop and the local executor to an engine th
 and are parsed and stored. Two figures: questions per second on the way from request to stored
 judgement, and bytes of memory per question, from the peaks of two runs of different length (so that
 what a process needs anyway drops out). The third, going on after a stop, is the same run again on
-the full store. Each run is a process of its own.
+the full store. Each run is a process of its own. With ``--quick`` the memory figure is too high:
+buffers of fixed size weigh more on fewer questions.
 
     python scripts/bench_judging.py [--quick] [--out FILE]
 """

@@ -217,6 +217,7 @@ class _Run:
                 self.tell()
         except ResourceError as e:
             self.stop = Stop("engine", str(e))
+            self.batches.clear()
         if self.complete and not (self.open or self.batches):
             self.stop = None  # it came too late to matter
         self.tell()

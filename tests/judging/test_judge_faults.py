@@ -380,6 +380,7 @@ def test_an_executor_that_breaks_ends_the_run(store: JudgementStore) -> None:
     report = run(store, Breaking(in_flight=1), COUNT)
     assert report.stop is not None
     assert report.stop.message == "no judge actor is left"
+    assert report.progress.in_flight == 0
     assert len(store) == 24
 
 
