@@ -315,9 +315,9 @@ def test_the_deadline_is_its_next_occurrence(text: str, now: Any, expected: Any)
 
 
 @pytest.mark.parametrize("text", ["24:00", "7", "07:60", "tomorrow", "07:45 pm", ""])
-def test_a_deadline_that_is_no_time_is_refused(text: str, store: JudgementStore) -> None:
+def test_a_deadline_that_is_no_time_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="deadline"):
-        run(store, Recorder(), 1, limits=LimitsConfig(deadline=text))
+        deadline_at(text, datetime(2026, 3, 1))
 
 
 def test_cached_tokens_have_their_own_price() -> None:
