@@ -344,7 +344,7 @@ def description(
 def reminder(
     data: Any, events: Sequence[float], ask: Ask, size: float = 10.0
 ) -> tuple[int | None, str, str | None]:
-    """Success, outcome class and detail; without events the whole transcript is judged."""
+    """Success (0 or 100), class and detail; without events the whole transcript is judged."""
     segments, _ = read_paper(data)
     segments = segments or []
     texts = [" ".join(s["text"] for s in segments)]
@@ -359,7 +359,7 @@ def reminder(
         for key, text in zip(keys, texts, strict=True)
     ]
     if 0 not in scores and None not in scores:
-        return 1, "success", None
+        return 100, "success", None
     if 0 not in scores:
         return None, "judge_error", None
     if 1 in scores:

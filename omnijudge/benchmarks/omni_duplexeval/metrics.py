@@ -47,17 +47,13 @@ def _mean_of_means(sums: Array) -> Array:
     return np.asarray(np.mean(np.stack(parts, axis=-1), axis=-1), np.float64)
 
 
-def _percent_of_means(sums: Array) -> Array:
-    return 100 * _mean_of_means(sums)
-
-
 def _percent(sums: Array) -> Array:
     return 100 * ratio(sums)
 
 
 def _pooled(sums: Array) -> Array:
-    """Percentage over several (sum, count) pairs together."""
-    return _percent(np.stack([sums[..., ::2].sum(axis=-1), sums[..., 1::2].sum(axis=-1)], axis=-1))
+    """Mean over several (sum, count) pairs together."""
+    return ratio(np.stack([sums[..., ::2].sum(axis=-1), sums[..., 1::2].sum(axis=-1)], axis=-1))
 
 
 def _metric(
@@ -95,11 +91,9 @@ def _reminders(counted: tuple[Where, ...]) -> list[Metric]:
     span = (0.0, 100.0)
     for split in REMINDER_SPLITS:
         sums = _means("sample", "success", (split,), counted)
-        found.append(
-            _metric("success_rate", split, sums, _percent_of_means, sums[1::2], bounds=span)
-        )
+        found.append(_metric("success_rate", split, sums, _mean_of_means, sums[1::2], bounds=span))
     sums = _means("sample", "success", REMINDER_SPLITS, counted)
-    for group, function in (("pr_pooled", _pooled), ("pr_macro", _percent_of_means)):
+    for group, function in (("pr_pooled", _pooled), ("pr_macro", _mean_of_means)):
         found.append(_metric("success_rate", group, sums, function, sums[1::2], bounds=span))
     return found
 

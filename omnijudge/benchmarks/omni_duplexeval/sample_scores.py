@@ -319,7 +319,7 @@ def _score_reminder(sample: Sample, verdicts: Verdicts, options: Options, rows: 
             unit_id,
             "event",
             None if verdict is None else value is not None,
-            success=None if counted is None else int(counted == 1),
+            success=None if counted is None else scoring.FULL_PERCENT * (counted == 1),
             score=counted,
             event_time=time,
             reply_delay=delay,
@@ -334,7 +334,8 @@ def _score_reminder(sample: Sample, verdicts: Verdicts, options: Options, rows: 
         early = bool(spoken) and scoring.silence(sample.times, spoken) == "only_before_first_event"
     values = {"outcome": outcome, "no_answer_detail": found.detail, "early_only": early}
     judged = None if all(v.empty for v in told) else found.success is not None
-    rows.add("sample", "sample", judged, success=found.success, **values)
+    success = None if found.success is None else scoring.FULL_PERCENT * found.success
+    rows.add("sample", "sample", judged, success=success, **values)
     for unit_id, time, delay in delays:
         rows.add(unit_id, "reply", None, event_time=time, reply_delay=delay)
     rows.add("sample", "behaviour", None, **values)
@@ -353,7 +354,7 @@ def fill_unscored(scores: pa.Table, best: bool) -> pa.Table:
         columns["judged"][i] = True
         kind, scene = columns["unit_kind"][i], columns["scene"][i]
         if scene == "pr":
-            columns["success"][i] = int(best)
+            columns["success"][i] = scoring.FULL_PERCENT * best
             columns["outcome"][i] = "success" if best else "wrong_answer"
             if kind == "event":
                 columns["score"][i] = float(best)
@@ -362,5 +363,5 @@ def fill_unscored(scores: pa.Table, best: bool) -> pa.Table:
             columns["score"][i] = scoring.FULL_MARKS if best else 0.0
         else:
             for name in ("temporal", "content", "overall"):
-                columns[name][i] = 100.0 if best else 0.0
+                columns[name][i] = scoring.FULL_PERCENT * best
     return tables.make(scores.schema, dict(columns))

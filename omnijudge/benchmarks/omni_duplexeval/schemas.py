@@ -85,7 +85,7 @@ SCORE_SCHEMA = extend(
         col("temporal", FLOAT, "Sample: temporal sensitivity, 0 to 100."),
         col("content", FLOAT, "Sample: content consistency, 0 to 100."),
         col("overall", FLOAT, "Sample: mean of both, 0 to 100."),
-        col("success", INT, "Reminder sample or event: 1 if it succeeded, else 0."),
+        col("success", FLOAT, "Reminder sample or event: 100 if it succeeded, else 0."),
         col("outcome", STRING, "success, partial, no_answer, wrong_answer or judge_error."),
         col("no_answer_detail", STRING, "Why no window holds a reply."),
         col("relevant", INT, "Sentence: 1 if it answers the instruction, else 0."),

@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 FULL_MARKS = 3.0
+FULL_PERCENT = 100.0
 
 
 def percent(score: float | None) -> float | None:
     """A judge's score of 0..3 on the scale of 0..100."""
-    return None if score is None else score / FULL_MARKS * 100
+    return None if score is None else score / FULL_MARKS * FULL_PERCENT
 
 
 def overall(temporal: float | None, content: float | None) -> float | None:

@@ -22,6 +22,11 @@ def printed(value: float) -> float:
     return float(Decimal(str(round(value, 9))).quantize(Decimal("0.1"), ROUND_HALF_UP))
 
 
+def successes(counts: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """(successes, samples) as sums of a score of 0 or 100."""
+    return [(100 * won, size) for won, size in counts]
+
+
 def from_counts(metric: Metric, pairs: list[tuple[float, float]]) -> float:
     return float(metric.function(np.array([x for pair in pairs for x in pair], float)))
 
@@ -29,7 +34,7 @@ def from_counts(metric: Metric, pairs: list[tuple[float, float]]) -> float:
 @pytest.mark.parametrize("model", sorted(PAPER["scene_scores"]))
 def test_overall_is_the_mean_of_both_scenes(model: str) -> None:
     scores = PAPER["scene_scores"][model]
-    pairs = [(scores["rtd"], 1.0)] * 6 + [(scores["pr"] / 100, 1.0)] * 3
+    pairs = [(scores["rtd"], 1.0)] * 6 + [(scores["pr"], 1.0)] * 3
     assert printed(from_counts(METRICS["overall", "all"], pairs)) == scores["overall"]
 
 
@@ -54,7 +59,7 @@ def test_reminders_are_pooled_not_averaged() -> None:
     macro = sum(parts[s] for s in REMINDER_SPLITS) / 3
     assert macro == pytest.approx(PAPER["inference"]["pr_macro_from_printed"])
     assert printed(macro) != PAPER["scene_scores"]["MiniCPM-o 4.5"]["pr"]
-    pairs = [(27.0, 144.0), (35.0, 126.0), (10.0, 90.0)]
+    pairs = successes([(27.0, 144.0), (35.0, 126.0), (10.0, 90.0)])
     for split, pair in zip(REMINDER_SPLITS, pairs, strict=True):
         assert printed(from_counts(METRICS["success_rate", split], [pair])) == parts[split]
     assert printed(from_counts(METRICS["success_rate", "pr_pooled"], pairs)) == 20.0
@@ -76,7 +81,7 @@ def test_all_printed_reminder_figures_fit_360_samples() -> None:
 
 def test_every_split_of_the_four_size_options_gives_the_printed_parts() -> None:
     for option in PAPER["inference"]["er_per_cr_size_and_success_options"]:
-        pairs = [(float(won), float(size)) for size, won in option]
+        pairs = successes([(float(won), float(size)) for size, won in option])
         for split, pair in zip(REMINDER_SPLITS, pairs, strict=True):
             found = from_counts(METRICS["success_rate", split], [pair])
             assert printed(found) == PAPER["minicpm_pr_subtasks"][split]

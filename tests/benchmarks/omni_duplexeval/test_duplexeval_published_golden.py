@@ -213,7 +213,7 @@ def test_reminders(system: str) -> None:
         timed = events[0]["event_time"] is not None
         assert published_total(scores, timed) == wanted["total_score"]
         mine = rows_of_kind(system, "sample")[sample_id]
-        assert (mine["success"] == 1) is wanted["all_success"]
+        assert mine["success"] == (100 if wanted["all_success"] else 0)
         for event, detail in zip(events, wanted["event_details"], strict=True):
             index = None if event["unit_id"] == "full" else int(event["unit_id"])
             assert index == detail["reminder_index"]
@@ -255,4 +255,4 @@ def test_tables_leave_missing_responses_out(system: str) -> None:
         assert sum(r["judged"] is False for r in own) == cells["unscored"] == 0
         if split in REMINDER_SPLITS:
             told = [r["success"] for r in own if r["success"] is not None]
-            assert (sum(told), len(told)) == (cells["successes"], cells["scored"])
+            assert (sum(told), len(told)) == (100 * cells["successes"], cells["scored"])

@@ -100,7 +100,8 @@ def test_a_panel_that_is_split_counts_as_no() -> None:
         only(scored(partition("rtd", said(4.0), [], OPTIONS), split), "sentence")["relevant"] == 0
     )
     most = {("event", "1"): ok(success_score=2 / 3)}
-    assert only(scored(partition("pr", said(4.0), [4.0], OPTIONS), most), "sample")["success"] == 1
+    row = only(scored(partition("pr", said(4.0), [4.0], OPTIONS), most), "sample")
+    assert row["success"] == 100
 
 
 def test_one_reply_serves_two_events_unless_windows_are_exclusive() -> None:
@@ -164,7 +165,7 @@ def test_bounds_lie_on_both_sides_of_an_unscored_sample() -> None:
     assert only(event, "sample")["outcome"] == "judge_error"
     for best in (False, True):
         filled = benchmark.fill_unscored(table, best).to_pylist()
-        assert only(filled, "sample")["success"] == int(best)
+        assert only(filled, "sample")["success"] == 100 * best
 
 
 @pytest.mark.parametrize(
