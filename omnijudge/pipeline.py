@@ -33,7 +33,7 @@ from omnijudge.model_lock import read_lock, settle_lock
 from omnijudge.partitions import TableReader
 from omnijudge.progress import Progress
 from omnijudge.results import ResultCounts, invalid_beyond, write_results
-from omnijudge.run_directory import OWN_STORE, PACKS, RunDirectory, changed_keys
+from omnijudge.run_directory import INGEST, OWN_STORE, PACKS, RunDirectory, changed_keys
 from omnijudge.seats import default_store, open_seats, resolve_options
 from omnijudge.summary import unit_clusters
 from omnijudge.usage import Usage, added, plain_usage, total
@@ -135,6 +135,7 @@ class _Run:
                 return self.in_folder(Path(folder))
         self.directory.check_usable()
         with self.directory.locked():
+            _remove_unfinished(self.directory.path)  # a killed run leaves such things behind
             if self.flags.fresh:
                 self.directory.clear()
             try:
@@ -151,7 +152,7 @@ class _Run:
         choose_baseline(self.config.statistics.baseline, ingest.plan.systems)
         self.refuse_bad(ingest, outputs=False)
         unit_clusters(ingest.annotations.units, self.config.statistics.cluster)
-        with tempfile.TemporaryDirectory(dir=folder, prefix=".ingest") as new:
+        with tempfile.TemporaryDirectory(dir=folder, prefix=INGEST) as new:
             read_outputs(
                 self.config, self.benchmark, ingest, self.options, Path(new), self.progress
             )
@@ -177,6 +178,11 @@ class _Run:
             self.judge(asking, store, inputs)
             self.count_inputs(ingest)
             self.finish(ingest, asking, folder, inputs)
+        if flags.shard.count > 1:
+            self.messages.append(
+                f"shard {flags.shard}: these results are about its share of the samples; run "
+                "without --shard when all shards are done"
+            )
         return Outcome(folder, self.exit_code(ingest), self.counts, ingest.problems, self.messages)
 
     # Inputs
@@ -247,10 +253,15 @@ class _Run:
             yield None
             return
         from omnijudge.judging.store import JudgementStore
+        from omnijudge.judging.store_place import sharing_warning
 
         path = self.config.store or default_store()
         if self.flags.no_store:
             path = str(self.directory.path / OWN_STORE)
+        shards = self.flags.shard.count > 1
+        warning = sharing_warning(path, shards, on_cluster(self.config))
+        if warning is not None:
+            self.messages.append(warning)
         with JudgementStore(path) as store:
             self.messages.extend(str(p) for p in store.report)
             yield store
@@ -488,6 +499,13 @@ class NoAnswers:
         return [[] for _ in fingerprints]
 
 
+def on_cluster(config: RunConfig) -> bool:
+    """Whether the run is driven from a Ray cluster that was there before it."""
+    execution = config.execution
+    address = execution.address or os.environ.get("RAY_ADDRESS")
+    return execution.backend == "ray" and address not in (None, "", "local")
+
+
 def _strings(values: Iterator[str]) -> Any:
     import pyarrow as pa
 
@@ -516,5 +534,5 @@ def _remove_unfinished(folder: Path) -> None:
 
     for p in folder.glob("*.unfinished"):
         p.unlink(missing_ok=True)
-    for p in folder.glob(".ingest*"):
+    for p in folder.glob(f"{INGEST}*"):
         shutil.rmtree(p, ignore_errors=True)

@@ -26,6 +26,8 @@ SHARDS = "shards"
 OWN_STORE = "judgements-store"
 IMPORTED = "imported"
 LOCK = ".lock"
+INGEST = ".ingest"
+"""Begins the names of folders that a step fills before its tables are moved into place."""
 TABLES = (
     "units", "outputs", "chunks", "stages", "questions", "judgements", "scores",
     "metrics", "comparisons", "ranks",
