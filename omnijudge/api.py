@@ -14,8 +14,10 @@ from omnijudge.run_directory import RunDirectory
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from omnijudge.analysis.compare import Compared
     from omnijudge.config import RunConfig
     from omnijudge.pipeline import Outcome, RunFlags
+    from omnijudge.statistics.multiple import Adjustment
 
 
 class Run:
@@ -68,6 +70,55 @@ class Run:
     def scores(self) -> pa.Table:
         """The score rows."""
         return self.table("scores")
+
+    @property
+    def comparisons(self) -> pa.Table:
+        """Differences to the baseline by the leading metrics."""
+        return self.table("comparisons")
+
+    @property
+    def ranks(self) -> pa.Table:
+        """Ranks by the leading metrics, with those that the tests leave open."""
+        return self.table("ranks")
+
+    def compare(
+        self,
+        *others: str | os.PathLike[str],
+        baseline: str | None = None,
+        metric: str | None = None,
+        group: str | None = None,
+        all_pairs: bool = False,
+        correction: Adjustment = "holm",
+        fail_if: Sequence[str] = (),
+    ) -> Compared:
+        """Compares systems of this run, and of others with the same annotations and judge.
+
+        Args:
+            others: folders of further runs.
+            baseline: the system to compare with; None: ``statistics.baseline``, else the first.
+            metric: a metric name; None: the leading metrics of the benchmark.
+            group: a group name.
+            all_pairs: every pair of systems instead of a baseline.
+            correction: of p-values inside one metric and group, ``holm`` or ``bh``.
+            fail_if: gates (``omnijudge.analysis.gates``).
+
+        Returns:
+            Tables ``comparisons`` and ``ranks``, and what became of the gates.
+
+        Raises:
+            ConfigError: the runs cannot be compared, or a name or gate is wrong.
+        """
+        from omnijudge.analysis.compare import compare
+
+        return compare(
+            [self.path, *(Path(o) for o in others)],
+            baseline=baseline,
+            metric=metric,
+            group=group,
+            all_pairs=all_pairs,
+            correction=correction,
+            fail_if=fail_if,
+        )
 
 
 def run(

@@ -338,9 +338,7 @@ def _notes(
     left = max((r["n_left_out"] for r in differences), default=0)
     if left:
         samples = differences[0]["n_samples"] + differences[0]["n_left_out"]
-        notes.append(
-            f"Compared on samples scored for both; up to {left:,} of {samples:,} are not."
-        )
+        notes.append(f"Compared on samples scored for both; up to {left:,} of {samples:,} are not.")
     return notes
 
 
@@ -363,8 +361,9 @@ def _methods(found: Compared) -> list[str]:
                 "tail of the jackknife t."
             )
         lines.append(
-            f"Intervals: {100 * one['confidence']:g} %, {METHODS[one['interval_method']]}; careful: "
-            "jackknife t. Detectable: true difference found with 80 % probability, unadjusted."
+            f"Intervals: {100 * one['confidence']:g} %, {METHODS[one['interval_method']]}; "
+            "careful: jackknife t. Detectable: true difference found with 80 % probability, "
+            "unadjusted."
         )
     if any(r["p_best"] is not None for key in found.shown for r in _rows(found.ranks, key)):
         lines.append(

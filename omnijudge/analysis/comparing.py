@@ -101,9 +101,7 @@ class Comparison:
                 first = np.stack([side[0][:, columns] for side in sides])
                 return first, np.stack([side[1][:, columns] for side in sides])
 
-            found.append(
-                differences_on_common(metric, len(self.systems), after, settings, counts)
-            )
+            found.append(differences_on_common(metric, len(self.systems), after, settings, counts))
         return found
 
     def ranks(self, metrics: Sequence[Metric]) -> list[Ranks]:

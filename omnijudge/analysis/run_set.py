@@ -152,8 +152,8 @@ def read_sample_sums(run: StoredRun, sums: SampleSums, names: Mapping[str, str])
     ):
         not_scored.setdefault(system, []).append(sample)
     empty = run.benchmark.score_schema.empty_table()
-    for system, name in names.items():
-        sums.add(name, empty, ())
+    for name in names.values():
+        sums.add(name, empty)
     file = pq.ParquetFile(run.directory.table("scores"))
     try:
         for group in range(file.num_row_groups):
