@@ -150,6 +150,8 @@ def _questions(
                     lines += [f"  {x}" for x in str(message["content"]).splitlines()]
                 lines.append("  ---")
             verified = "question verified" if same else "QUESTION DIFFERS from the one asked"
+            if seat.judge.engine == "replay":
+                verified = "replayed answer; the question it was given to is not known"
             lines.append(f"  judge {seat.judge.name}: {verified} ({known[0]['fingerprint']})")
             for j in known:
                 reason = f" ({j['reason']})" if j["reason"] else ""

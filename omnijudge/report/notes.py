@@ -19,12 +19,28 @@ def provenance(results: Results) -> list[str]:
     corrections = f" with {', '.join(results.corrections)}" if results.corrections else ""
     lines = [f"{results.title}, profile {results.profile}{corrections}."]
     for judge in results.judges:
-        pack = f", prompts {judge.pack}" if judge.pack else ""
+        # Replayed answers were given to questions that this run did not ask.
+        pack = f", prompts {judge.pack}" if judge.pack and judge.engine != "replay" else ""
         lines.append(f"Judge {judge}{pack}.")
     if results.smoke:
         lines.append(SMOKE_NOTE[0].upper() + SMOKE_NOTE[1:] + ".")
+    if imported := import_sentence(results):
+        lines.append(imported)
     lines.append(interval_sentence(results))
     return lines
+
+
+def import_sentence(results: Results) -> str | None:
+    """What the audit of imported results came to; None for a run of our own."""
+    audit = results.manifest.get("import")
+    if not audit:
+        return None
+    complete = audit.get("f1_complete")
+    kinds = ", ".join(f"{k['samples']} {k['kind'].replace('_', ' ')}" for k in audit["kinds"])
+    return (
+        f"Imported results: F1 as published {audit['f1_as_published']:.4f}, complete "
+        f"{'undefined' if complete is None else f'{complete:.4f}'}; findings: {kinds or 'none'}."
+    )
 
 
 def interval_sentence(results: Results) -> str:

@@ -8,7 +8,13 @@ from typing import Any
 
 from omnijudge.report.guidance import reading
 from omnijudge.report.losses import answers_by_stage, answers_by_status, findings, losses, stopped
-from omnijudge.report.notes import interval_sentence, missing_sentence, percent, warning_sentence
+from omnijudge.report.notes import (
+    import_sentence,
+    interval_sentence,
+    missing_sentence,
+    percent,
+    warning_sentence,
+)
 from omnijudge.report.plots import Plot, delay_plot, ranking_plot, stack_plot, trade_off_plot
 from omnijudge.report.published import BLOCKS, DELAYS, MORE, STACKS, TRADE_OFFS, Block, Column
 from omnijudge.report.results import SMOKE_NOTE, Results
@@ -124,10 +130,10 @@ def _notices(results: Results) -> list[Notice]:
         found.append(Notice("Not complete:", text))
     if results.smoke:
         found.append(Notice("Smoke judge:", SMOKE_NOTE.partition(": ")[2] + "."))
-    missing = missing_sentence(results)
-    if missing:
-        head, _, text = missing.partition(": ")
-        found.append(Notice(f"{head}:", text))
+    for sentence in (missing_sentence(results), import_sentence(results)):
+        if sentence:
+            head, _, text = sentence.partition(": ")
+            found.append(Notice(f"{head}:", text))
     partial = [c for c in results.all_cells() if c.coverage is not None and c.coverage < 1]
     if partial:
         low = min(c.coverage for c in partial if c.coverage is not None)

@@ -189,12 +189,17 @@ def test_answers_are_keyed_rows_with_text_hashes(three: tuple[Path, str]) -> Non
 
 def test_commands_work_on_an_imported_run(three: tuple[Path, str], tmp_path: Path) -> None:
     run, _ = three
-    assert "alpha" in command("metrics", run)
-    assert "gpt-4o-2024-08-06" in command("metrics", run)
+    printed = command("metrics", run)
+    assert "gpt-4o-2024-08-06" in printed
+    assert "Imported results: F1 as published 0.3299, complete 0.3299; findings: none." in printed
+    assert "prompts" not in printed  # the published judge was asked with its own
+    page = (run / "report.html").read_text(encoding="utf-8")
+    assert "F1 as published 0.3299" in page
     sample = "1qna__videos_bench__egodesk__Task_1-37"
     shown = command("show", run, f"alpha/{sample}/1")
     assert "llm_json" not in shown
     assert '"score": 0.0' in shown
+    assert "the question it was given to is not known" in shown
     out = tmp_path / "robust"
     # Answers that only the lenient parser reads are unscored under the strict one.
     command("score", run, "-o", "scoring.profile=robust", "--out", out, code=3)
