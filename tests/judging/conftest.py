@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from requirements import need
 
 from omnijudge.config import JudgeConfig
 from omnijudge.judging.engines import open_engine
-from requirements import need
 
 if TYPE_CHECKING:
     from omnijudge.judging.types import Engine
@@ -34,6 +34,9 @@ def tiny_judge(tiny_model: Path) -> JudgeConfig:
 @pytest.fixture(scope="session")
 def tiny_engine(tiny_judge: JudgeConfig) -> Iterator[Engine]:
     """A running vLLM engine with the tiny model."""
+    # A run has often compiled its kernels before it opens an engine in the same process.
+    import numba  # noqa: F401
+
     engine = open_engine(tiny_judge, "omniinteract")
     yield engine
     engine.close()

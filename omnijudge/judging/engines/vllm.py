@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -271,7 +272,21 @@ def _import_vllm(where: str) -> Any:
     return vllm
 
 
+def _answer_for_llvmlite() -> None:
+    """Lets vLLM's CPU build start in a process that has compiled Numba kernels.
+
+    It looks through the ``__dict__`` of everything that any module holds. llvmlite's library object
+    takes that for the name of a C function and hands out an object that is no mapping, on which
+    vLLM 0.32 fails. An empty mapping under that name satisfies both.
+    """
+    ffi = sys.modules.get("llvmlite.binding.ffi")
+    table = getattr(getattr(ffi, "lib", None), "_fntab", None)
+    if isinstance(table, dict):
+        table.setdefault("__dict__", {})
+
+
 def _load(vllm: Any, arguments: dict[str, Any], where: str) -> Any:
+    _answer_for_llvmlite()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
