@@ -58,7 +58,7 @@ class JudgeSeat:
     def fingerprint(self, prompt: Prompt) -> bytes:
         """Fingerprint of a question; one that cannot be rendered is refused."""
         try:
-            return self.asker.question(prompt).fingerprint
+            return self.asker.fingerprint(prompt)
         except EvidenceError as e:
             fingerprint = blake2b(str(e).encode(), digest_size=16).digest()
             self.refused[fingerprint] = str(e)

@@ -48,6 +48,12 @@ class DataConfig(Model):
             raise ValueError(f"name one of root, manifest, annotations; found {said}")
         return self
 
+    @property
+    def folder(self) -> str:
+        """Folder that paths inside the annotations are meant from."""
+        source = self.root or self.manifest or self.annotations or ""
+        return source if self.root or os.path.isdir(source) else os.path.dirname(source)
+
 
 class SystemConfig(Model):
     """One system under test: where its outputs are and how to read them."""

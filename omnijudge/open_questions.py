@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from omnijudge.errors import EvidenceError
 from omnijudge.judging.verdicts import StoredAnswers, outcomes
 
 if TYPE_CHECKING:
@@ -120,7 +121,11 @@ class OpenQuestions:
             if entry.fingerprint in self._seen:
                 continue
             self._seen.add(entry.fingerprint)
-            question = self._seat.asker.question(entry.prompt)
+            try:
+                question = self._seat.asker.question(entry.prompt)
+            except EvidenceError as e:  # what it has to show is decoded here at the earliest
+                self._seat.refused[entry.fingerprint] = str(e)
+                continue
             for repeat in range(self._seat.judge.repeats):
                 yield entry.sample, self._seat.asker.request(entry.prompt, question, repeat)
 

@@ -312,6 +312,7 @@ class _Run:
                 readers["outputs"].read(at),
                 chunks,
                 readers["stages"].read(at),
+                folder=self.config.data.folder,
             )
 
         judge = self.config.judge

@@ -29,7 +29,8 @@ def resolve_options(benchmark: Benchmark, scoring: dict[str, Any]) -> Any:
     try:
         options: Any = benchmark.options.model_validate(scoring)
     except ValidationError as e:
-        known = list(benchmark.options.model_fields)
+        fields = benchmark.options.model_fields
+        known = [*fields, *(f.alias for f in fields.values() if f.alias)]
         lines = [explain(error, "scoring", known) for error in e.errors(include_url=False)]
         raise ConfigError("\n".join(dict.fromkeys(lines))) from None
     if options.profile not in benchmark.profiles:

@@ -138,6 +138,7 @@ class StoredRun:
             self._read("outputs", tables.OUTPUTS, at),
             self._read("chunks", self.benchmark.chunk_schema, at),
             self.benchmark.stage_schema.empty_table(),
+            folder=self.config.data.folder,
         )
         return match(self.benchmark, part, self.options)
 

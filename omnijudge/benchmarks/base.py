@@ -70,6 +70,7 @@ class Partition:
         verdicts: aligned with ``stages`` row by row: ``status`` (null if not asked or not
             answered; ``ok``, ``repaired``, ``invalid``, ``error``) and the benchmark's answer
             fields (null unless ``ok`` or ``repaired``).
+        folder: folder that paths in ``units`` (of clips, say) are meant from.
     """
 
     system: str
@@ -78,6 +79,7 @@ class Partition:
     chunks: pa.Table
     stages: pa.Table
     verdicts: pa.Table | None = None
+    folder: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +105,9 @@ class Prompt:
     Attributes:
         stage: stage name in the prompt pack.
         language: ``en``, ``zh``, ... of the sample; the pack falls back to its first language.
-        variables: template variables. May hold ``media`` (list of message parts) for judges that
-            see and hear.
+        variables: template variables. May hold ``media`` (sequence of message parts) for judges
+            that see and hear. If it has an attribute ``digest`` (text that stands for all the
+            parts show), fingerprints are made from that, and parts when the question is asked.
     """
 
     stage: str

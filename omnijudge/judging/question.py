@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -77,9 +77,24 @@ class Asker:
     def question(self, prompt: Prompt) -> Question:
         """Renders and fingerprints one prompt."""
         messages = self.pack.render(prompt, self.rationale, self.judge.language)
-        hasher = self._started[prompt.stage].copy()
+        hashed, digest = messages, _media_digest(prompt)
+        if digest is not None:
+            last = messages[-1]
+            hashed = [*messages[:-1], {**last, "content": [last["content"][0], *digest]}]
+        return Question(self._hash(prompt.stage, hashed), messages)
+
+    def fingerprint(self, prompt: Prompt) -> bytes:
+        """Fingerprint of a prompt; media that have a digest are not decoded for it."""
+        digest = _media_digest(prompt)
+        if digest is not None:
+            prompt = replace(prompt, variables={**prompt.variables, "media": digest})
+        messages = self.pack.render(prompt, self.rationale, self.judge.language)
+        return self._hash(prompt.stage, messages)
+
+    def _hash(self, stage: str, messages: list[Message]) -> bytes:
+        hasher = self._started[stage].copy()
         hasher.update(orjson.dumps(messages))
-        return Question(hasher.digest(), messages)
+        return hasher.digest()
 
     def prompt_id(self, prompt: Prompt) -> str:
         """Names the pack, its version, the stage and the language of a prompt."""
@@ -101,6 +116,13 @@ class Asker:
             schema=self._schemas[prompt.stage],
             variables=prompt.variables,
         )
+
+
+def _media_digest(prompt: Prompt) -> list[dict[str, str]] | None:
+    """What stands for the media of a prompt in its fingerprint, if they have a digest."""
+    media = prompt.variables.get("media")
+    digest = getattr(media, "digest", None) if media else None
+    return None if digest is None else [{"type": "media", "digest": digest}]
 
 
 def corrected(messages: list[Message]) -> list[Message]:

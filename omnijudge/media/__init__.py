@@ -8,7 +8,7 @@ from omnijudge.media.captions import Caption, find_captions
 from omnijudge.media.frames import clip_frames, set_memory
 from omnijudge.media.parts import audio_part, image_part, video_part
 from omnijudge.media.probe import MediaInfo, probe
-from omnijudge.media.sources import MediaError
+from omnijudge.media.sources import MediaError, source_digest
 
 __all__ = [
     "Caption",
@@ -20,6 +20,7 @@ __all__ = [
     "image_part",
     "probe",
     "set_memory",
+    "source_digest",
     "video_part",
     "window_wav",
 ]

@@ -5,13 +5,20 @@ A clip inside a table is written ``FILE.parquet::ROW``, with the row counted fro
 
 from __future__ import annotations
 
+import hashlib
 import io
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from omnijudge.errors import EvidenceError, ResourceError
+from omnijudge.media.cache import ByteCache
 
 SEPARATOR = "::"
+CELL_MEMORY = 128 * 2**20
+"""Bytes of clips inside of tables that are kept at most."""
+
+_cells: ByteCache[bytes] = ByteCache(CELL_MEMORY)
 
 
 class MediaError(EvidenceError):
@@ -82,10 +89,32 @@ def read_source(source: str) -> bytes:
         raise MediaError(f"{path}: cannot be read ({e.strerror}); check the path") from e
 
 
+def source_digest(source: str) -> str:
+    """Hash of all bytes of a clip.
+
+    Raises:
+        MediaError: it cannot be read.
+    """
+    path, row = split_source(source)
+    if row is not None:
+        return hashlib.blake2b(_cell(path, row), digest_size=16).hexdigest()
+    try:
+        with path.open("rb") as file:
+            new = partial(hashlib.blake2b, digest_size=16)
+            return hashlib.file_digest(file, new).hexdigest()
+    except OSError as e:
+        raise MediaError(f"{path}: cannot be read ({e.strerror}); check the path") from e
+
+
 def _cell(path: Path, row: int) -> bytes:
+    """The clip in a row of a table. Its row group is read at once, so the rows behind it, too."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    key, modified, size = file_key(str(path))
+    found = _cells.get((key, modified, size, row))
+    if found is not None:
+        return found
     try:
         table = pq.ParquetFile(path)
         start = 0
@@ -93,11 +122,26 @@ def _cell(path: Path, row: int) -> bytes:
             length = table.metadata.row_group(group).num_rows
             if row < start + length:
                 column = table.read_row_group(group, columns=["video.bytes"])["video"]
-                cell = column[row - start].as_py()
-                if cell and cell.get("bytes"):
-                    return bytes(cell["bytes"])
                 break
             start += length
+        else:
+            raise MediaError(f"{path}: row {row} holds no clip")
     except (pa.ArrowInvalid, OSError) as e:
         raise MediaError(f"{path}: cannot be read ({e})") from e
-    raise MediaError(f"{path}: row {row} holds no clip")
+    clip = _clip(column[row - start])
+    if clip is None:
+        raise MediaError(f"{path}: row {row} holds no clip")
+    room = CELL_MEMORY
+    for i in range(row - start, length):
+        cell = clip if i == row - start else _clip(column[i])
+        room -= len(cell or b"")
+        if room < 0:
+            break
+        if cell is not None:
+            _cells.put((key, modified, size, start + i), cell, len(cell))
+    return clip
+
+
+def _clip(cell: Any) -> bytes | None:
+    value = cell.as_py()
+    return bytes(value["bytes"]) if value and value.get("bytes") else None

@@ -7,6 +7,7 @@ never zero.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
@@ -22,6 +23,9 @@ SEEN = ("frames", "frames+audio", "video")
 TEXT_STAGES = ("relevance", "event", "full")
 USABLE = ("ok", "truncated")
 """States of a clip that can be decoded, at least in part."""
+MAKING = 1
+"""How pictures and sound are made of a clip; raised when that changes, so that all are asked again.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,19 +155,48 @@ class MediaParts(Sequence[dict[str, Any]]):
     """Message parts with pictures and sound of ``[start, end]``, decoded when they are read.
 
     A question is looked at several times (to find it, to ask it, to read its answer); only
-    rendering it needs the pictures.
+    asking it needs the pictures.
+
+    Attributes:
+        folder: folder of the data.
+        clip: the clip, from there.
+        clip_digest: hash of the clip.
+        kind: ``frames``, ``frames+audio`` or ``video``.
+        start: in seconds.
+        end: likewise.
+        options: of the run.
     """
 
-    source: str
+    folder: str
+    clip: str
+    clip_digest: str
     kind: str
     start: float
     end: float
     options: Options
 
+    @property
+    def source(self) -> str:
+        """Where the clip is on this machine."""
+        return os.path.normpath(os.path.join(self.folder, self.clip))
+
+    @property
+    def digest(self) -> str:
+        """Stands for what the parts show: the clip and how they are cut from it."""
+        size = "" if self.kind == "video" else f" side {self.options.frame_side}"
+        times = "" if self.kind == "video" else f" at {self._times!r}"
+        return (
+            f"{MAKING}: {self.kind} of {self.clip_digest} {self.start!r}-{self.end!r}{times}{size}"
+        )
+
+    @property
+    def _times(self) -> list[float]:
+        return shown_times(self.start, self.end, self.options)
+
     def __len__(self) -> int:
         if self.kind == "video":
             return 1
-        return len(shown_times(self.start, self.end, self.options)) + self.kind.endswith("audio")
+        return len(self._times) + self.kind.endswith("audio")
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """The parts.
@@ -171,13 +204,22 @@ class MediaParts(Sequence[dict[str, Any]]):
         Raises:
             omnijudge.errors.EvidenceError: the clip cannot be decoded there.
         """
+        from omnijudge.media import MediaError
+
+        try:
+            yield from self._parts()
+        except MediaError as e:
+            # The reason is kept with the judgement, and that is no place for a machine's folders.
+            here, clip = (p.partition("::")[0] for p in (self.source, self.clip))
+            raise MediaError(str(e).replace(here, clip)) from e
+
+    def _parts(self) -> Iterator[dict[str, Any]]:
         from omnijudge.media import audio_part, clip_frames, image_part, video_part, window_wav
 
         if self.kind == "video":
             yield video_part(self.source)
             return
-        times = shown_times(self.start, self.end, self.options)
-        for jpeg in clip_frames(self.source, times, side=self.options.frame_side):
+        for jpeg in clip_frames(self.source, self._times, side=self.options.frame_side):
             yield image_part(jpeg)
         if self.kind == "frames+audio":
             yield audio_part(window_wav(self.source, self.start, self.end))

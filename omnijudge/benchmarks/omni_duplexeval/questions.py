@@ -74,6 +74,7 @@ def prompts(part: Partition, rows: npt.NDArray[np.int64], options: Options) -> l
             row,
             samples[row["sample_id"]],
             events.get((row["sample_id"], row["unit_id"])),
+            part.folder,
             options,
         )
         for row in chosen
@@ -81,7 +82,11 @@ def prompts(part: Partition, rows: npt.NDArray[np.int64], options: Options) -> l
 
 
 def _prompt(
-    row: Mapping[str, Any], unit: Mapping[str, Any], event_time: float | None, options: Options
+    row: Mapping[str, Any],
+    unit: Mapping[str, Any],
+    event_time: float | None,
+    folder: str,
+    options: Options,
 ) -> Prompt:
     stage = row["stage"]
     variables: dict[str, Any] = {"question": unit["question_text"].strip(), "text": row["text"]}
@@ -107,7 +112,9 @@ def _prompt(
     if row["evidence"] in SEEN:
         if row["evidence"] != "video":
             variables["frame_times"] = shown_times(start, end, options)
-        variables["media"] = MediaParts(unit["media"], row["evidence"], start, end, options)
+        variables["media"] = MediaParts(
+            folder, unit["media"], unit["media_digest"], row["evidence"], start, end, options
+        )
     return Prompt(stage, unit["language"], variables)
 
 

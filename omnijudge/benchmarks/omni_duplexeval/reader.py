@@ -120,6 +120,8 @@ def _sample_values(
     problems: list[Problem],
 ) -> dict[str, Any] | None:
     """Columns that all units of a sample share; None where it cannot be scored."""
+    from omnijudge.media import source_digest
+
     description = is_description(row.split)
     question = row.values.get("question_text")
     if not isinstance(question, str) or not question.strip():
@@ -129,6 +131,7 @@ def _sample_values(
         return None
     shown = description and (found.windows in SEEN or found.content in SEEN)
     media = _media(row, problems) if shown else None
+    digest = source_digest(row.media) if media and row.media and media.state in USABLE else None
     duration = _duration(row, media, problems)
     if description and duration is None:
         problems.append(
@@ -152,7 +155,8 @@ def _sample_values(
         "language": _text(language) or ("zh" if has_cjk(question) else "en"),
         "video_duration": duration,
         "video_type": _text(row.values.get("video_type")),
-        "media": row.media,
+        "media": row.media_place,
+        "media_digest": digest,
         "media_state": media.state if media else None,
         "media_notes": ",".join(media.notes) if media else None,
         "media_seconds": media.readable if media else None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,7 +37,8 @@ class Row:
         values: cells by column.
         file: the file it stands in.
         place: where in the file, for messages.
-        folder: folder that relative paths are meant from.
+        folder: folder of the file, which relative paths are meant from.
+        root: folder of the data.
         media: where the clip is, if a cell names one or holds it.
     """
 
@@ -46,12 +48,20 @@ class Row:
     file: str
     place: str
     folder: Path
+    root: Path
     media: str | None = None
 
     @property
     def sample_id(self) -> str:
         """Id of the sample in all tables."""
         return f"{self.split}/{self.id}"
+
+    @property
+    def media_place(self) -> str | None:
+        """The clip from the folder of the data, so that tables name no machine's folders."""
+        return (
+            None if self.media is None else Path(os.path.relpath(self.media, self.root)).as_posix()
+        )
 
     def problem(self, code: str, level: Level, message: str) -> Problem:
         """A finding about this row."""
@@ -207,7 +217,7 @@ def _row(
     media = _find_media(values.get("video"), split, file.parent, root) or embedded
     if media is None and isinstance(values.get("video"), str):
         media = str(root / values["video"])
-    return Row(split, str(values["id"]), values, str(file), place, file.parent, media)
+    return Row(split, str(values["id"]), values, str(file), place, file.parent, root, media)
 
 
 def _split(values: Mapping[str, Any], file: Path) -> str | None:

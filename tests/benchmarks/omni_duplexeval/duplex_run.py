@@ -118,6 +118,7 @@ def run(
         outputs.outputs,
         outputs.chunks,
         benchmark.stage_schema.empty_table(),
+        folder=config.data.folder,
     )
     chunks, stages = benchmark.match(part, options)
     part = replace(part, chunks=chunks, stages=stages)
