@@ -25,6 +25,7 @@ import yaml
 
 HERE = Path(__file__).resolve().parent
 SOURCES = HERE / "sample_data"
+SUBSETS = ("1q1a", "1q1a_math", "1qna")
 TARGET = HERE.parent / "omnijudge" / "sample_data" / "omniinteract"
 
 CJK = re.compile(r"[\u4e00-\u9fff]")
@@ -202,10 +203,11 @@ def make(target: Path = TARGET) -> None:
     for folder in ("data", "outputs"):
         if (target / folder).exists():
             shutil.rmtree(target / folder)
-    for source in sorted(SOURCES.glob("*.yaml")):
+    for subset in SUBSETS:
+        source = SOURCES / f"{subset}.yaml"
         recordings = yaml.safe_load(source.read_text(encoding="utf-8"))
         try:
-            write_subset(source.stem, recordings, target)
+            write_subset(subset, recordings, target)
         except ValueError as error:
             raise SystemExit(f"{source}: {error}") from None
 
