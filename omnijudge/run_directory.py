@@ -26,6 +26,8 @@ SHARDS = "shards"
 OWN_STORE = "judgements-store"
 IMPORTED = "imported"
 LOCK = ".lock"
+ANALYSES = ("sensitivity", "gold")
+"""Folders of what is made of a run afterwards."""
 INGEST = ".ingest"
 """Begins the names of folders that a step fills before its tables are moved into place."""
 TABLES = (
@@ -138,7 +140,7 @@ class RunDirectory:
 
 def _is_ours(name: str) -> bool:
     name = name.removesuffix(UNFINISHED)
-    known = {MANIFEST, REPORT, PACKS, SHARDS, OWN_STORE, IMPORTED, LOCK}
+    known = {MANIFEST, REPORT, PACKS, SHARDS, OWN_STORE, IMPORTED, LOCK, *ANALYSES}
     return name in known or name in {f"{t}.parquet" for t in TABLES}
 
 

@@ -131,8 +131,12 @@ class StoredRun:
 
     def partition(self, block: int, system: int, with_chunks: bool = True) -> Partition:
         """A partition, matched anew under the options of this object."""
+        return match(self.benchmark, self.unmatched(block, system), self.options)
+
+    def unmatched(self, block: int, system: int) -> Partition:
+        """A partition as it was read, for any options to be matched under."""
         at = self.plan.position(block, system)
-        part = Partition(
+        return Partition(
             self.plan.systems[system],
             self._blocks[block],
             self._read("outputs", tables.OUTPUTS, at),
@@ -140,7 +144,6 @@ class StoredRun:
             self.benchmark.stage_schema.empty_table(),
             folder=self.config.data.folder,
         )
-        return match(self.benchmark, part, self.options)
 
     @property
     def missing(self) -> dict[str, int]:
@@ -152,20 +155,38 @@ class StoredRun:
         """The copy of the prompt pack that a judge was asked with."""
         return PromptPack(self.directory.path / PACKS / judge)
 
-    def asking(self) -> Asking:
-        """The questions of the run under the options of this object, with recorded answers."""
+    @property
+    def combine(self) -> str:
+        """How the verdicts of a panel become one."""
+        judge = self.config.judge
+        return judge.combine if isinstance(judge, PanelConfig) else "mean"
+
+    def seats(self, by_row: bool = False) -> list[JudgeSeat]:
+        """The judges of the run with their recorded answers.
+
+        Args:
+            by_row: look answers up by row, whatever was asked; a replay's always are.
+        """
         judgements = read_table(self.directory.table("judgements"))
         seats = []
         for judge in self.config.judges:
             about = self.manifest["judges"][judge.name]
             options = self.manifest["inputs"]["judge"][judge.name]["engine_options"]
             identity = Identity(about["identity"], about["identity_details"])
+            if revision := identity.details.get("revision"):
+                judge = judge.model_copy(update={"revision": revision})
             asker = Asker(judge, self.pack(judge.name), identity, options)
-            source = RecordedAnswers(judgements, judge.name, judge.engine == "replay")
+            row_keyed = by_row or judge.engine == "replay"
+            source = RecordedAnswers(judgements, judge.name, row_keyed)
             seats.append(JudgeSeat(judge, asker, source, *reading(judge, self.options)))
-        judge_config = self.config.judge
-        how = judge_config.combine if isinstance(judge_config, PanelConfig) else "mean"
-        asking = Asking(self.benchmark, self.options, self.plan, seats, how, self.partition)
+        return seats
+
+    def asking(self) -> Asking:
+        """The questions of the run under the options of this object, with recorded answers."""
+        seats = self.seats()
+        asking = Asking(
+            self.benchmark, self.options, self.plan, seats, self.combine, self.partition
+        )
         for _ in range(self.benchmark.rounds):
             if not asking.find():
                 break
