@@ -136,6 +136,7 @@ _GROUPS = {
     "nested": "Nested",
     "1q1a": "1Q1A",
     "1qna": "1QnA",
+    "other": "Other types",
     "nested_inner": "Nested, inner",
     "nested_outer": "Nested, outer",
     "interrupted": "Interrupted",

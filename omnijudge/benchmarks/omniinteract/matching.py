@@ -182,8 +182,10 @@ def split(
         return None, whole()
     if not t_a < chunk.end:
         return whole(), None
+    if by_time and chunk.text.strip() and not any(w.text for w in chunk.words):
+        return _split_by_time(chunk, t_a, t_end)
     if not chunk.words:
-        return _split_by_time(chunk, t_a, t_end) if by_time else (whole(), None)
+        return whole(), None
     parts: list[Part | None] = []
     for name in ("early", "core"):
         words = [w for w in chunk.words if (w.start < t_a) == (name == "early")]

@@ -35,6 +35,9 @@ def metrics(options: Options) -> list[Metric]:
         "1q1a", [*_category("realtime", by_slot), *_category("proactive", by_slot), _group(NESTED)]
     )
     found += _quality_of_timing("1qna", [_group(ONE_TO_MANY)])
+    if by_slot:
+        # Slots of any other type, which the published categories leave out.
+        found += _quality_of_timing("other", _category("other", by_slot))
     found += _quality_of_timing("all", [_group()], unmatched=True)
     found += _quality_of_timing("nested_inner", [_group(INNER)])
     found += _quality_of_timing("nested_outer", [_group(OUTER)])
