@@ -23,6 +23,8 @@ _SECRET = ("KEY", "TOKEN", "SECRET", "PASSWORD")
 _WITHOUT_GPU = ("openai", "lexical", "replay")
 _GROW_SECONDS = 20.0
 
+_users = 0  # executors on a connection that we made: the judges of a panel share one
+
 
 @dataclass(frozen=True, slots=True)
 class Need:
@@ -40,15 +42,19 @@ def connect(execution: ExecutionConfig) -> tuple[Any, bool]:
     """Connects to the configured cluster, to ``RAY_ADDRESS``, or starts one on this machine.
 
     Returns:
-        The ray module, and whether this call connected it (and has to disconnect it).
+        The ray module, and whether ``disconnect`` has to be called in the end: the connection is
+        ours and not that of a program that uses Ray itself.
 
     Raises:
         ResourceError: no connection.
     """
     import ray
 
+    global _users
     if ray.is_initialized():
-        return ray, False
+        ours = _users > 0
+        _users += ours
+        return ray, ours
     address = execution.address or os.environ.get("RAY_ADDRESS") or "local"
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     if address == "local":
@@ -70,6 +76,7 @@ def connect(execution: ExecutionConfig) -> tuple[Any, bool]:
             "or leave the address out to use this machine alone"
         ) from e
     quiet()
+    _users = 1
     return ray, True
 
 
@@ -92,7 +99,11 @@ def quiet() -> None:
 
 
 def disconnect(ray: Any) -> None:
-    """Ends what ``connect`` began."""
+    """Ends what ``connect`` began, when its last user is gone."""
+    global _users
+    _users -= 1
+    if _users > 0:
+        return
     ray.shutdown()
     if _OWN in os.environ:
         del os.environ[_OWN], os.environ["RAY_AUTH_TOKEN"]

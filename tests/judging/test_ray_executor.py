@@ -407,6 +407,22 @@ def test_what_an_actor_needs(
     assert cluster.actor_count(ray, settings, judge, one) == actors
 
 
+def test_the_last_user_of_our_connection_ends_it(
+    cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from omnijudge_ray import cluster as module
+
+    ended = []
+    ours = SimpleNamespace(shutdown=lambda: ended.append(1))
+    assert module.connect(ExecutionConfig(backend="ray")) == (cluster, False)
+    monkeypatch.setattr(module, "_users", 1)
+    assert module.connect(ExecutionConfig(backend="ray")) == (cluster, True)
+    module.disconnect(ours)
+    assert ended == []
+    module.disconnect(ours)
+    assert ended == [1]
+
+
 def test_more_gpus_than_a_node_has() -> None:
     from omnijudge_ray import cluster
 
