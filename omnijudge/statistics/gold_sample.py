@@ -1,8 +1,8 @@
 """Which clusters to give to the gold judge, what that costs, and what it will be worth.
 
-The sample is simple random: the correction of :mod:`omnijudge.statistics.rectify` is checked for
-that only. The order of drawing is fixed by the seed, so a larger sample contains a smaller one and
-a night that ends early leaves a valid sample.
+A sample is simple random, or random inside three strata by size with more from the strata of large
+clusters, which say more. The order of drawing is fixed by the seed: a larger simple sample contains
+a smaller one, and a night that ends early leaves a valid sample.
 """
 
 from __future__ import annotations
@@ -19,6 +19,11 @@ from omnijudge.statistics.jackknife import jackknife, t_quantile
 from omnijudge.statistics.metric import Metric
 from omnijudge_kernels.resampling import Array
 from omnijudge_kernels.streams import stream_keys
+
+Index = npt.NDArray[np.int64]
+
+# With fewer the spread inside a stratum is unknown, and intervals become too narrow.
+FEWEST_IN_STRATUM = 4
 
 _PURPOSE = 2  # streams apart from resamples and flips
 _BUDGET = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(videos?|usd|\$)\s*", re.IGNORECASE)
@@ -65,14 +70,58 @@ def parse_budget(text: str) -> Budget:
     return Budget(float(found[1]), unit)
 
 
-def random_order(n_clusters: int, seed: int) -> npt.NDArray[np.int64]:
+def random_order(n_clusters: int, seed: int) -> Index:
     """All clusters in random order: the first n are a simple random sample of n."""
     return np.argsort(stream_keys(seed, 0, n_clusters, _PURPOSE), kind="stable")
 
 
-def sample_size(
-    budget: Budget, order: npt.NDArray[np.int64], cost: Sequence[float] | Array | None
-) -> int:
+def size_strata(sizes: Sequence[float] | Array, seed: int, strata: int = 3) -> Index:
+    """Strata (N,) of about equally many clusters, from small to large; ties at random."""
+    n_clusters = len(sizes)
+    place = np.empty(n_clusters, np.int64)
+    place[random_order(n_clusters, seed)] = np.arange(n_clusters)
+    order = np.lexsort((place, np.asarray(sizes)))
+    codes = np.empty(n_clusters, np.int64)
+    codes[order] = np.arange(n_clusters) * strata // max(n_clusters, 1)
+    return codes
+
+
+def stratified_sample(
+    sizes: Sequence[float] | Array, n: int, seed: int, strata: int = 3
+) -> tuple[Index, Index]:
+    """A sample of n clusters, strata of large ones in proportion to their total size.
+
+    Args:
+        sizes: (N,) size of each cluster, such as its number of units.
+        n: clusters to sample, at least 4 for each stratum.
+        seed: of the order of drawing.
+        strata: number of strata.
+
+    Returns:
+        The sampled clusters (n,) and the stratum of every cluster (N,), for the correction.
+
+    Raises:
+        ValueError: the sample is too small for the strata.
+    """
+    amounts = np.asarray(sizes, np.float64)
+    codes = size_strata(amounts, seed, strata)
+    there = np.bincount(codes, minlength=strata)
+    least = np.minimum(FEWEST_IN_STRATUM, there)
+    n = min(n, len(amounts))
+    if n < least.sum():
+        raise ValueError(f"{n} clusters are too few for {strata} strata; sample {least.sum()}")
+    wanted = np.bincount(codes, weights=amounts, minlength=strata)
+    taken = least.copy()
+    while taken.sum() < n:
+        # The next cluster goes where it is most overdue.
+        overdue = np.where(taken < there, wanted / (taken + 0.5), -1.0)
+        taken[int(np.argmax(overdue))] += 1
+    order = random_order(len(amounts), seed)
+    chosen = [order[codes[order] == h][: taken[h]] for h in range(strata)]
+    return np.sort(np.concatenate(chosen)), codes
+
+
+def sample_size(budget: Budget, order: Index, cost: Sequence[float] | Array | None) -> int:
     """How many clusters of the random order the budget pays for.
 
     The mean cost of all clusters decides, not the running total: stopping where the money is gone

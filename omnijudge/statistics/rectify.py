@@ -18,6 +18,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from omnijudge.statistics.gold_design import Design, make_design
 from omnijudge.statistics.jackknife import (
     Bounds,
     Estimate,
@@ -110,6 +111,7 @@ def rectify(
     cheap: Array,
     sample: npt.NDArray[np.int64],
     *,
+    strata: npt.NDArray[np.int64] | None = None,
     target: Target = "finite",
     confidence: float = 0.95,
 ) -> list[Rectified]:
@@ -119,11 +121,14 @@ def rectify(
         metric: the metric.
         gold: (S, n, k) its sums under the gold judge on the sampled clusters.
         cheap: (S, N, k) its sums under the cheap judge on all clusters.
-        sample: (n,) which clusters were sampled, a simple random sample without replacement.
+        sample: (n,) which clusters were sampled, at random and without replacement.
+        strata: (N,) stratum of each cluster, if the sample was drawn stratum by stratum.
         target: what the interval is about.
         confidence: level of the intervals.
     """
-    return _rectify(metric, metric.function, metric.bounds, gold, cheap, sample, target, confidence)
+    return _rectify(
+        metric, metric.function, metric.bounds, gold, cheap, sample, strata, target, confidence
+    )
 
 
 def rectify_differences(
@@ -133,6 +138,7 @@ def rectify_differences(
     sample: npt.NDArray[np.int64],
     baseline: int,
     *,
+    strata: npt.NDArray[np.int64] | None = None,
     target: Target = "finite",
     confidence: float = 0.95,
 ) -> list[Rectified]:
@@ -157,6 +163,7 @@ def rectify_differences(
         side_by_side(gold),
         side_by_side(cheap),
         sample,
+        strata,
         target,
         confidence,
     )
@@ -169,17 +176,18 @@ def _rectify(
     gold: Array,
     cheap: Array,
     sample: npt.NDArray[np.int64],
+    strata: npt.NDArray[np.int64] | None,
     target: Target,
     confidence: float,
 ) -> list[Rectified]:
     n, total = gold.shape[1], cheap.shape[1]
-    if len(sample) != n or len(np.unique(sample)) != n:
+    if len(sample) != n:
         raise ValueError(f"{len(sample)} sampled clusters for {n} rows of gold sums")
-    if n and not (sample.min() >= 0 and sample.max() < total):
-        raise ValueError(f"sampled clusters must lie in 0..{total - 1}")
+    design = make_design(sample, total, strata)
     k = len(metric.sums)
     columns = [c + side for side in range(0, gold.shape[2], k) for c in metric.denominator]
-    parts = _estimate(function, gold, cheap, sample, columns, target)
+    gold = gold[:, np.argsort(sample)]
+    parts = _estimate(function, gold, cheap, design, columns, target)
     quantile = t_quantile(confidence, parts.df)
     gold_half = t_quantile(confidence, parts.gold_df) * np.sqrt(parts.gold_variance)
     half = quantile * np.sqrt(parts.variance)
@@ -222,56 +230,78 @@ def _estimate(
     function: Function,
     gold: Array,
     cheap: Array,
-    sample: npt.NDArray[np.int64],
+    design: Design,
     denominator: list[int],
     target: Target,
 ) -> _Parts:
-    n, total = gold.shape[1], cheap.shape[1]
-    share = 1 - n / total
-    order = np.argsort(sample)
-    gold, inside = gold[:, order], cheap[:, sample[order]]
+    n, total, peers = design.n, design.total, design.peers
+    inside = cheap[:, design.sample]
     # Scaled up to N clusters: no change for a ratio, and the right size for a count.
-    up = total / max(n, 1)
-    gold_sums = gold.sum(axis=1) * up
-    cheap_sums, inside_sums = cheap.sum(axis=1), inside.sum(axis=1) * up
+    gold_sums = np.einsum("snk,n->sk", gold, design.weight)
+    inside_sums = np.einsum("snk,n->sk", inside, design.weight)
+    cheap_sums = cheap.sum(axis=1)
     value, everywhere = evaluate(function, gold_sums), evaluate(function, cheap_sums)
 
-    z = _influence(function, gold_sums, gold, total)
-    q = _influence(function, cheap_sums, inside, total)
-    spread = (q**2).sum(axis=1)
-    size = np.abs(everywhere)
-    explains = spread > n * (1e-12 * np.maximum(size, 1e-300)) ** 2
-    slope = np.divide((z * q).sum(axis=1), spread, out=np.zeros_like(spread), where=explains)
+    raw = _influence(function, gold_sums, gold, total)
+    linear = _influence(function, cheap_sums, cheap, total)
+    z, q = design.centred(raw), design.centred(linear[:, design.sample])
+    spread_of = design.part**2 / (peers * np.maximum(peers - 1, 1))
+    unsampled = design.left if (design.left > 0).any() else np.ones(n)
+    importance = spread_of * unsampled
+    spread = (importance * q**2).sum(axis=1)
+    size = np.maximum(np.abs(everywhere), 1e-300)
+    explains = spread > importance.sum() * (1e-12 * size) ** 2
+    slope = np.divide(
+        (importance * z * q).sum(axis=1), spread, out=np.zeros_like(spread), where=explains
+    )
     weight = np.clip(slope, 0.0, 1.0)
     adjustment = everywhere - evaluate(function, inside_sums)
     # Where the cheap metric is undefined on the sample, its linear form still is defined.
-    linear = _influence(function, cheap_sums, cheap, total, centred=False)
-    linear = linear.mean(axis=1) - linear[:, sample].mean(axis=1)
-    adjustment = np.where(np.isfinite(adjustment), adjustment, linear)
+    inside_mean = (linear[:, design.sample] * design.weight).sum(axis=1) / total
+    adjustment = np.where(np.isfinite(adjustment), adjustment, linear.mean(axis=1) - inside_mean)
 
     residual = z - weight[:, None] * q
-    leverage = 1 / n + np.divide(
-        q**2, spread[:, None], out=np.zeros_like(q), where=explains[:, None]
+    leverage = 1 / peers + np.divide(
+        importance * q**2, spread[:, None], out=np.zeros_like(q), where=explains[:, None]
     )
     leverage = np.minimum(leverage, _LARGEST_LEVERAGE)
-    base = (n - 1) / n**3 * ((residual / (1 - leverage)) ** 2).sum(axis=1)
-    between = (z**2).sum(axis=1) / max(n - 1, 1) / total
-    variance = share * base + (between if target == "superpopulation" else 0.0)
+    coefficient = design.part**2 * (peers - 1) / peers**3 * design.left
+    variance = (coefficient * (residual / (1 - leverage)) ** 2).sum(axis=1)
 
-    left = evaluate(function, (gold.sum(axis=1, keepdims=True) - gold) * (total / max(n - 1, 1)))
+    removed = design.weight[:, None] * design.stratum_sums(gold)
+    kept = (design.stratum_sums(gold) - gold) * (design.part * total / np.maximum(peers - 1, 1))[
+        :, None
+    ]
+    left = evaluate(function, gold_sums[:, None] - removed + kept)
     moved = np.where(np.isfinite(left), left - value[:, None], 0.0)
-    gold_variance = (n - 1) / n * (moved**2).sum(axis=1)
-    if target == "finite":
-        gold_variance = gold_variance * share
-    count = np.full(len(gold), n)
-    few = n < 2
+    gold_left = design.left if target == "finite" else np.ones(n)
+    gold_variance = (gold_left * (peers - 1) / peers * moved**2).sum(axis=1)
+    if target == "superpopulation":
+        middle = (raw * design.weight).sum(axis=1, keepdims=True) / total
+        between = (design.weight * (raw - middle) ** 2).sum(axis=1) / total
+        variance = variance + between * n / max(n - 1, 1) / total
+        if design.strata > 1:
+            # The strata are part of the chance, so the sample alone is judged in the same way.
+            gold_variance = (coefficient * (z / (1 - 1 / peers)) ** 2).sum(axis=1)
+            gold_variance = gold_variance + between * n / max(n - 1, 1) / total
+    share = np.sqrt(spread_of * unsampled)
+    least = 1.0 if n < 4 else 2.0
+    count, systems = np.full(len(gold), n), len(gold)
+    unknown = np.full(systems, np.nan)
     return _Parts(
         gold=value,
-        gold_variance=np.full(len(gold), np.nan) if few else gold_variance,
-        gold_df=kurtosis_df(z, count, 1.0 if n < 4 else 2.0, np.full(len(gold), max(n - 1.0, 1))),
+        gold_variance=gold_variance if n > 1 else unknown,
+        gold_df=kurtosis_df(
+            share * z, count, least, np.full(systems, max(float(n - design.strata), 1.0))
+        ),
         value=value + weight * adjustment,
-        variance=np.full(len(gold), np.nan) if few else variance,
-        df=kurtosis_df(residual, count, 1.0 if n < 4 else 2.0, np.full(len(gold), max(n - 2.0, 1))),
+        variance=variance if n > 1 else unknown,
+        df=kurtosis_df(
+            share * residual,
+            count,
+            least,
+            np.full(systems, max(float(n - design.strata - 1), 1.0)),
+        ),
         weight=weight,
         cheap=everywhere,
         changed=(np.abs(gold - inside).max(axis=2) > 1e-9).sum(axis=1),
@@ -279,13 +309,10 @@ def _estimate(
     )
 
 
-def _influence(
-    function: Function, sums: Array, rows: Array, total: int, centred: bool = True
-) -> Array:
+def _influence(function: Function, sums: Array, rows: Array, total: int) -> Array:
     """Gradient at the sums of all N clusters, times N times each row, (S, n)."""
     slopes = np.nan_to_num(gradient(function, sums, np.abs(rows).mean(axis=1) * total))
-    values = np.einsum("snk,sk->sn", rows * float(total), slopes)
-    return np.asarray(values - values.mean(axis=1, keepdims=True)) if centred else values
+    return np.asarray(np.einsum("snk,sk->sn", rows * float(total), slopes))
 
 
 def _why_gold_only(parts: _Parts, s: int, half: float, gold_half: float, exact: bool) -> str | None:

@@ -22,6 +22,7 @@ from omnijudge.statistics.agreement_measures import (
 )
 from omnijudge.statistics.bootstrap import cluster_counts, metric_replicates, percentile_interval
 from omnijudge.statistics.comparison import Differences, compare_to_baseline
+from omnijudge.statistics.gold_sample import stratified_sample
 from omnijudge.statistics.intervals import IntervalSettings
 from omnijudge.statistics.jackknife import careful_interval, evaluate, jackknife
 from omnijudge.statistics.rectify import Rectified, Target, rectify, rectify_differences
@@ -236,6 +237,46 @@ def test_rectified(name: str, kind: str, n: int, target: Target) -> None:
     assert widest <= 1.06  # on the logit scale; at most 1.05 on the linear one
     if kind == "good" and target == "finite" and name != "PAQ_mid" and n <= 40:
         assert width <= {25: 0.42, 40: 0.38}[n]
+
+
+def in_strata(name: str, kind: str, n: int, target: Target, datasets: int) -> tuple[float, float]:
+    """Coverage of samples stratified by size, and their width against simple ones."""
+    metric, hits, widths = metric_of(name), [], []
+    rng = np.random.default_rng([n, *map(ord, name + kind)])
+    for block in range(datasets // BLOCK):
+        (made,) = units(name, rng, BLOCK, 250)
+        gold, cheap = made.sum(axis=2), judged(kind, name, made, rng).sum(axis=2)
+        sizes = (made.sum(axis=3) > 0).sum(axis=2)
+        goals = (
+            metric.function(gold.sum(axis=1)) if target == "finite" else np.full(BLOCK, truth(name))
+        )
+        for r in range(BLOCK):
+            simple = np.sort(rng.permutation(250)[:n])
+            sample, strata = stratified_sample(sizes[r], n, block * BLOCK + r)
+            plain, row = (
+                rectify(metric, gold[r : r + 1, s], cheap[r : r + 1], s, strata=h, target=target)[0]
+                for s, h in ((simple, None), (sample, strata))
+            )
+            assert row.low is not None
+            assert row.high is not None
+            assert plain.low is not None
+            assert plain.high is not None
+            hits.append(row.low <= goals[r] <= row.high)
+            widths.append((row.high - row.low, plain.high - plain.low))
+    middle = np.median(widths, axis=0)
+    return float(np.mean(hits)), float(middle[0] / middle[1])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "kind"), [("JOINT_mid", "noisy"), ("F1_mid", "lenient"), ("F1_mid", "useless")]
+)
+@pytest.mark.parametrize("n", [25, 40, 80])
+@pytest.mark.parametrize("target", ["finite", "superpopulation"])
+def test_rectified_in_strata(name: str, kind: str, n: int, target: Target) -> None:
+    covered, width = in_strata(name, kind, n, target, FULL)
+    check(covered, (92.5, 97.0), FULL)
+    assert width < 1
 
 
 @pytest.mark.slow

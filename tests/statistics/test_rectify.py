@@ -12,6 +12,8 @@ from omnijudge.statistics.gold_sample import (
     plan,
     random_order,
     sample_size,
+    size_strata,
+    stratified_sample,
 )
 from omnijudge.statistics.jackknife import careful_interval, jackknife
 from omnijudge.statistics.metric import Metric, Sum, ratio, total
@@ -117,6 +119,80 @@ def test_gold_only_is_the_jackknife(target: Target) -> None:
         assert found.high == pytest.approx(expit(wide), rel=1e-6)
 
 
+def test_one_stratum_is_a_simple_sample() -> None:
+    gold, cheap = judges(9)
+    sample = np.random.default_rng(3).permutation(120)[:30]
+    for target in ("finite", "superpopulation"):
+        plain = rectify(SHARE, gold[:, sample], cheap, sample, target=target)  # type: ignore[arg-type]
+        one = rectify(
+            SHARE,
+            gold[:, sample],
+            cheap,
+            sample,
+            strata=np.full(120, 7),
+            target=target,  # type: ignore[arg-type]
+        )
+        assert plain == one
+
+
+def test_gold_only_in_strata_is_the_stratified_mean() -> None:
+    rng = np.random.default_rng(4)
+    strata = np.repeat([0, 1, 2], [60, 40, 20])
+    y = strata + rng.normal(0, 0.5, 120)
+    sample = np.sort(
+        np.concatenate([rng.permutation(60)[:6], 60 + rng.permutation(40)[:8], 100 + np.arange(9)])
+    )
+    one = np.ones(120)
+    (found,) = rectify(
+        MEAN,
+        np.stack([y, one], axis=1)[None, sample],
+        np.stack([-y, one], axis=1)[None],
+        sample,
+        strata=strata,
+    )
+    assert found.method == "gold only"
+    value, variance = 0.0, 0.0
+    for h in range(3):
+        inside = y[sample[strata[sample] == h]]
+        there = int((strata == h).sum())
+        value += there / 120 * inside.mean()
+        spread = (1 - len(inside) / there) * inside.var(ddof=1) / len(inside)
+        variance += (there / 120) ** 2 * spread
+    assert found.value == pytest.approx(value, rel=1e-9)
+    assert found.high is not None
+    half = stats.t.ppf(0.975, found.df) * np.sqrt(variance)
+    assert found.high - value == pytest.approx(half, rel=1e-9)
+
+
+def test_a_stratum_with_one_sampled_cluster_is_refused() -> None:
+    gold, cheap = judges(10)
+    strata = np.repeat([0, 1], 60)
+    with pytest.raises(ValueError, match="two sampled clusters"):
+        rectify(SHARE, gold[:, [0, 1, 60]], cheap, np.array([0, 1, 60]), strata=strata)
+    with pytest.raises(ValueError, match="strata for"):
+        rectify(SHARE, gold[:, :3], cheap, np.arange(3), strata=strata[:5])
+
+
+def test_stratified_samples() -> None:
+    sizes = np.random.default_rng(0).integers(1, 26, 200)
+    strata = size_strata(sizes, 1)
+    assert np.bincount(strata).tolist() == [67, 67, 66]
+    assert sizes[strata == 0].max() <= sizes[strata == 2].min()
+    sample, same = stratified_sample(sizes, 40, 1)
+    assert np.array_equal(strata, same)
+    assert len(np.unique(sample)) == 40
+    taken = np.bincount(strata[sample])
+    assert taken[0] < taken[1] < taken[2]
+    shares = np.bincount(strata, weights=sizes) / sizes.sum()
+    assert np.abs(taken / 40 - shares).max() < 0.05
+    larger, _ = stratified_sample(sizes, 60, 1)
+    assert set(sample) <= set(larger)
+    everything, _ = stratified_sample(sizes, 500, 1)
+    assert everything.tolist() == list(range(200))
+    with pytest.raises(ValueError, match="too few"):
+        stratified_sample(sizes, 11, 1)
+
+
 def test_few_disagreements_are_no_basis() -> None:
     gold, cheap = judges(3)
     cheap = gold.copy()
@@ -177,8 +253,9 @@ def test_undefined_and_tiny_samples() -> None:
     assert found.low is None
     (found,) = rectify(SHARE, gold[:, :8], cheap, np.arange(8))
     assert "only 8 gold clusters" in str(found.warning)
-    with pytest.raises(ValueError, match="sampled clusters"):
-        rectify(SHARE, gold[:, :3], cheap, np.array([0, 1, 1]))
+    for sample, why in ((([0, 1, 1]), "twice"), ([0, 1, 120], "0..119"), ([0, 1], "3 rows")):
+        with pytest.raises(ValueError, match=why):
+            rectify(SHARE, gold[:, :3], cheap, np.array(sample))
 
 
 def test_budgets() -> None:
