@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnijudge.asking import Asking, stage_keys
-from omnijudge.benchmarks.base import Partition
-from omnijudge.errors import ConfigError, DataError
+from omnijudge.benchmarks.base import Partition, Prompt
+from omnijudge.errors import ConfigError, DataError, EvidenceError
+from omnijudge.judging.question import Asker
 from omnijudge.partitions import read_table
 from omnijudge.stored_run import StoredRun
 
@@ -45,22 +46,31 @@ def _lines(stored: StoredRun, system: str, sample: str, unit: str, prompt: bool)
     block, number = _find(stored, system, sample)
     part = stored.partition(block, number)
     rows = [r for r in part.units.to_pylist() if r["sample_id"] == sample and r["unit_id"] == unit]
-    if not rows:
-        known = part.units.filter(pc.equal(part.units["sample_id"], sample))["unit_id"].to_pylist()
-        raise DataError(f"{sample} has no unit {unit!r}; it has {', '.join(known)}")
-    lines = [f"{system} / {sample} / {unit}", ""]
-    lines += _named(rows[0], skip=("sample_id", "unit_id", "attributes"))
-    lines += ["", *timeline(part, sample, unit, rows[0])]
-    lines += ["", *_questions(stored, part, sample, unit, prompt)]
     scores = read_table(stored.directory.table("scores"))
-    wanted = pc.and_(
-        pc.and_(pc.equal(scores["system"], system), pc.equal(scores["sample_id"], sample)),
-        pc.equal(scores["unit_id"], unit),
+    scores = scores.filter(
+        pc.and_(pc.equal(scores["system"], system), pc.equal(scores["sample_id"], sample))
     )
-    found = scores.filter(wanted).to_pylist()
+    _check_unit(part, scores, sample, unit)
+    # What one system alone has (its sentences, say) is no row of the unit table.
+    about: Mapping[str, Any] = rows[0] if rows else {}
+    lines = [f"{system} / {sample} / {unit}", ""]
+    lines += _named(about, skip=("sample_id", "unit_id", "attributes"))
+    lines += ["", *timeline(part, sample, unit, about)]
+    lines += ["", *_questions(stored, part, sample, unit, prompt)]
+    found = scores.filter(pc.equal(scores["unit_id"], unit)).to_pylist()
     lines.append("score")
-    lines += _named(found[0], skip=tuple(rows[0])) if found else ["  the unit has no score row"]
+    keys = ("system", "sample_id", "unit_id", *about)
+    lines += _named(found[0], skip=keys) if found else ["  the unit has no score row"]
     return lines
+
+
+def _check_unit(part: Partition, scores: pa.Table, sample: str, unit: str) -> None:
+    known: dict[str, None] = {}
+    for table in (part.units, scores, part.stages):
+        own = table.filter(pc.equal(table["sample_id"], sample))
+        known |= dict.fromkeys(own["unit_id"].to_pylist())
+    if unit not in known:
+        raise DataError(f"{sample} has no unit {unit!r}; it has {', '.join(known)}")
 
 
 def _find(stored: StoredRun, system: str, sample: str) -> tuple[int, int]:
@@ -138,17 +148,14 @@ def _questions(
         title = stage if item is None else f"{stage} {item}"
         lines += [f"stage {title}", f"  text: {question.variables.get('text', '')}"]
         for seat in asking.seats:
-            rendered = seat.asker.question(question)
+            fingerprint = seat.asker.fingerprint(question)
             known = recorded.get((seat.judge.name, stage, item), [])
             if not known:
                 lines.append(f"  judge {seat.judge.name}: not asked")
                 continue
-            same = known[0]["fingerprint"] == rendered.fingerprint.hex()
+            same = known[0]["fingerprint"] == fingerprint.hex()
             if prompt:
-                for message in rendered.messages:
-                    lines.append(f"  --- {message['role']}")
-                    lines += [f"  {x}" for x in str(message["content"]).splitlines()]
-                lines.append("  ---")
+                lines += _messages(seat.asker, question)
             verified = "question verified" if same else "QUESTION DIFFERS from the one asked"
             if seat.judge.engine == "replay":
                 verified = "replayed answer; the question it was given to is not known"
@@ -158,6 +165,23 @@ def _questions(
                 lines.append(f"    attempt {j['attempt']}: {j['status']}{reason}: {j['raw']}")
         lines.append("")
     return lines
+
+
+def _messages(asker: Asker, prompt: Prompt) -> list[str]:
+    """The messages of a question; pictures and sound by kind and size."""
+    try:
+        messages = asker.question(prompt).messages
+    except EvidenceError as e:
+        return [f"  --- cannot be shown: {e}", "  ---"]
+    lines = []
+    for message in messages:
+        lines.append(f"  --- {message['role']}")
+        content = message["content"]
+        parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        for part in parts:
+            text = part.get("text") or f"[{part['type']}, {len(str(part)):,} characters]"
+            lines += [f"  {x}" for x in str(text).splitlines()]
+    return [*lines, "  ---"]
 
 
 def _recorded(

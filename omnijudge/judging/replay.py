@@ -95,10 +95,15 @@ class ReplayedAnswers:
             bad("duplicate_row", f"attempt {attempt} of {'/'.join(map(str, key))} stands twice")
             return
         model = str(given.get("model", ""))
+        raw: str | None
+        error: str | None
         if said == ["raw"]:
             attempts[attempt] = Reply(raw=str(given["raw"]), model=model)
         elif said == ["error"]:
-            attempts[attempt] = Reply(raw=None, error=str(given["error"]), model=model)
+            raw, error = None, str(given["error"])
+            if not error:  # some published evaluators take an empty error for a reply
+                raw, error = self._read_body(key[4], {"error": error})
+            attempts[attempt] = Reply(raw=raw, error=error, model=model)
         else:
             raw, error = self._read_body(key[4], row["body"])
             attempts[attempt] = Reply(raw=raw, error=error, model=model)

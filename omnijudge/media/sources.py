@@ -1,6 +1,6 @@
-"""Where a clip's bytes are: a file, or a cell of a Parquet table.
+"""Where a clip's bytes are: a file, or a cell of a table.
 
-A clip inside a table is written ``FILE.parquet::ROW``, with the row counted from 0.
+A clip inside a table is written ``FILE.parquet::ROW`` (or ``.arrow``), with the row counted from 0.
 """
 
 from __future__ import annotations
@@ -109,19 +109,20 @@ def source_digest(source: str) -> str:
 def _cell(path: Path, row: int) -> bytes:
     """The clip in a row of a table. Its row group is read at once, so the rows behind it, too."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
+
+    from omnijudge.media.tables import open_table
 
     key, modified, size = file_key(str(path))
     found = _cells.get((key, modified, size, row))
     if found is not None:
         return found
     try:
-        table = pq.ParquetFile(path)
+        table = open_table(path)
         start = 0
-        for group in range(table.num_row_groups):
-            length = table.metadata.row_group(group).num_rows
+        for group in range(table.groups):
+            length = table.length(group)
             if row < start + length:
-                column = table.read_row_group(group, columns=["video.bytes"])["video"]
+                column = table.read(group, ["video.bytes"])["video"]
                 break
             start += length
         else:

@@ -22,6 +22,10 @@ def provenance(results: Results) -> list[str]:
         # Replayed answers were given to questions that this run did not ask.
         pack = f", prompts {judge.pack}" if judge.pack and judge.engine != "replay" else ""
         lines.append(f"Judge {judge}{pack}.")
+    for problem in results.manifest.get("problems") or ():
+        if problem.get("code") == "evidence":  # what judges were shown: kinds do not compare
+            message = str(problem["message"])
+            lines.append(f"{message[:1].upper()}{message[1:]}.")
     if results.smoke:
         lines.append(SMOKE_NOTE[0].upper() + SMOKE_NOTE[1:] + ".")
     if imported := import_sentence(results):

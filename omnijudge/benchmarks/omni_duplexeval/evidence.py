@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from omnijudge.benchmarks.omni_duplexeval.options import Options
     from omnijudge.config import JudgeConfig
 
-SEEN = ("frames", "frames+audio", "video")
+HEARD = "frames+audio"
+SEEN = ("frames", HEARD, "video")
 """Kinds that need the clip itself."""
 TEXT_STAGES = ("relevance", "event", "full")
 USABLE = ("ok", "truncated")
@@ -137,12 +138,12 @@ def _plan_media(
         return Plan("video")
     wanted = frame_times(start, end, options.fps)
     shown = min(len(wanted), options.max_frames)
-    note = f"{shown} of {len(wanted)} frames" if shown < len(wanted) else None
-    if kind == "frames" or stage == "temporal":
-        return Plan("frames", shown, note)
-    if not clip.has_audio:
-        return Plan("frames", shown, note or "no_audio")
-    return Plan("frames+audio", shown, note)
+    notes = [f"{shown} of {len(wanted)} frames"] if shown < len(wanted) else []
+    hears = kind != "frames" and stage != "temporal"
+    if hears and not clip.has_audio:
+        notes.append("no_audio")
+    seen = HEARD if hears and clip.has_audio else "frames"
+    return Plan(seen, shown, ", ".join(notes) or None)
 
 
 def shown_times(start: float, end: float, options: Options) -> list[float]:

@@ -100,14 +100,15 @@ def _prompt(
     if stage == "relevance":
         return Prompt(stage, unit["language"], variables)
     start, end = row["window_start"], row["window_end"]
+    notes = (row["evidence_note"] or "").split(", ")
     variables |= {
         "evidence": row["evidence"],
         "duration": unit["video_duration"],
         "window_start": start,
         "window_end": end,
         "frame_times": [],
-        "silent": row["evidence_note"] == "no_audio",
-        "limited": row["evidence_note"] if " of " in (row["evidence_note"] or "") else "",
+        "silent": "no_audio" in notes,
+        "limited": next((n for n in notes if " of " in n), ""),
     }
     if row["evidence"] in SEEN:
         if row["evidence"] != "video":

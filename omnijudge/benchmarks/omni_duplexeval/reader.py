@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from omnijudge import tables
 from omnijudge.benchmarks.base import Annotations
-from omnijudge.benchmarks.omni_duplexeval.evidence import SEEN, USABLE, RunEvidence, run_evidence
+from omnijudge.benchmarks.omni_duplexeval.evidence import (
+    HEARD,
+    SEEN,
+    USABLE,
+    RunEvidence,
+    run_evidence,
+)
 from omnijudge.benchmarks.omni_duplexeval.rows import Row, list_rows
 from omnijudge.benchmarks.omni_duplexeval.samples import (
     CORRECTION,
@@ -46,6 +53,12 @@ OWN_COLUMNS = frozenset(
         "video_id",
     ]
 )
+ODD = {
+    "no_audio": "the clip has no sound",
+    "variable_frame_rate": "its pictures come at uneven distances; they are found by their times",
+    "rotated": "its pictures lie on their side in the file; they are shown upright",
+}
+"""What is unusual about a clip, and what is done about it."""
 LARGEST_DURATION_GAP = 0.5
 """Seconds by which the annotated and the real length of a clip may differ without a word."""
 
@@ -65,7 +78,7 @@ def read_annotations(config: RunConfig, options: Options) -> Annotations:
         ConfigError: the annotations are not there or of no known kind.
     """
     listing = list_rows(config)
-    problems = list(listing.problems)
+    problems: list[Problem] = []
     captions = {r.sample_id: _captions(r, problems) for r in listing.rows.values()}
     found = run_evidence(options, config.judges, any(captions.values()))
     columns: dict[str, list[Any]] = {name: [] for name in UNIT_SCHEMA.names}
@@ -76,8 +89,10 @@ def read_annotations(config: RunConfig, options: Options) -> Annotations:
         if values is not None:
             samples[sample_id] = SampleKey(row.split, row.id)
             _add_units(row, values, options, columns, problems)
+    problems = [*listing.problems, *problems]
     if any(is_description(k.split) for k in samples.values()):
-        problems.extend(_evidence_problems(found, listing.source))
+        # First, so that however long the list is, it stays in the manifest.
+        problems = [*_evidence_problems(found, _clips(columns), listing.source), *problems]
     return Annotations(
         units=tables.make(UNIT_SCHEMA, dict(columns)),
         samples=samples,
@@ -87,9 +102,25 @@ def read_annotations(config: RunConfig, options: Options) -> Annotations:
     )
 
 
-def _evidence_problems(found: RunEvidence, source: str) -> Iterable[Problem]:
-    kinds = f"windows: {found.windows or 'none'}, content: {found.content}"
-    yield Problem("evidence", "info", source, "", f"evidence for {kinds}, because {found.because}")
+def _clips(columns: Mapping[str, list[Any]]) -> str:
+    """How many clips of each state there are, and what is unusual about them; empty if unseen."""
+    states: Counter[str] = Counter()
+    notes: Counter[str] = Counter()
+    named = zip(columns["unit_kind"], columns["media_state"], columns["media_notes"], strict=True)
+    for kind, state, noted in named:
+        if kind == "sample" and state is not None:
+            states[state] += 1
+            notes.update(noted.split(",") if noted else ())
+    said = [f"{n} {name}" for name, n in sorted(states.items())]
+    odd = [f"{name} {n}" for name, n in sorted(notes.items())]
+    return ", ".join(said) + (f" ({', '.join(odd)})" if odd else "")
+
+
+def _evidence_problems(found: RunEvidence, clips: str, source: str) -> Iterable[Problem]:
+    kinds = f"windows {found.windows or 'none'}, content {found.content}"
+    shown = f"; clips: {clips}" if clips else ""
+    message = f"evidence: {kinds}, because {found.because}{shown}"
+    yield Problem("evidence", "info", source, "", message)
     if found.windows is None:
         yield Problem(
             "no_evidence_for_windows",
@@ -129,8 +160,9 @@ def _sample_values(
             row.problem("no_question", "error", "question_text is empty; write the instruction")
         )
         return None
-    shown = description and (found.windows in SEEN or found.content in SEEN)
-    media = _media(row, problems) if shown else None
+    kinds = (found.windows, found.content)
+    shown = description and any(k in SEEN for k in kinds)
+    media = _media(row, HEARD in kinds, problems) if shown else None
     digest = source_digest(row.media) if media and row.media and media.state in USABLE else None
     duration = _duration(row, media, problems)
     if description and duration is None:
@@ -177,7 +209,7 @@ def _references(row: Row) -> list[str]:
     return references(row.values.get(n) for n in names)
 
 
-def _media(row: Row, problems: list[Problem]) -> MediaInfo:
+def _media(row: Row, heard: bool, problems: list[Problem]) -> MediaInfo:
     from omnijudge.media import probe
 
     info = probe(row.media)
@@ -187,8 +219,10 @@ def _media(row: Row, problems: list[Problem]) -> MediaInfo:
     elif info.state != "ok":
         message = f"{info.detail}; questions beyond {info.readable:.1f} s stay empty"
         problems.append(row.problem(f"media_{info.state}", "warning", message))
-    elif "no_audio" in info.notes:
-        problems.append(row.problem("no_audio", "info", "the clip has no sound; frames only"))
+    for note in info.notes:
+        lacking = note == "no_audio" and heard
+        message = "the clip has no sound: its evidence is frames" if lacking else ODD[note]
+        problems.append(row.problem(f"media_{note}", "warning" if lacking else "info", message))
     return info
 
 

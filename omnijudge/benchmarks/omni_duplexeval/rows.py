@@ -1,4 +1,4 @@
-"""Finding annotation rows: JSON, JSON lines, CSV, Parquet; a file or a whole folder (rule 1)."""
+"""Finding annotation rows: JSON, JSON lines, CSV, Parquet, Arrow; a file or a folder (rule 1)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from omnijudge.transcripts.files import (
 if TYPE_CHECKING:
     from omnijudge.config import RunConfig
 
-ENDINGS = (".jsonl", ".json", ".parquet", ".csv", ".tsv")
+ENDINGS = (".jsonl", ".json", ".parquet", ".arrow", ".csv", ".tsv")
 CANONICAL = {s.lower(): s for s in SPLITS}
 MEDIA_FOLDERS = ("", "videos", "video", "media")
 
@@ -146,8 +146,8 @@ def _is_annotation(values: Any) -> bool:
 def _read_table(file: Path) -> Iterator[tuple[str, Any, str | None]]:
     """Place, cells, and where an embedded clip is, of every row of a file."""
     kind = file.suffix.lower()
-    if kind == ".parquet":
-        yield from _read_parquet(file)
+    if kind in (".parquet", ".arrow"):
+        yield from _read_columns(file)
         return
     if kind in (".csv", ".tsv"):
         dialect = "excel-tab" if kind == ".tsv" else "excel"
@@ -164,26 +164,28 @@ def _read_table(file: Path) -> Iterator[tuple[str, Any, str | None]]:
         yield place, element, None
 
 
-def _read_parquet(file: Path) -> Iterator[tuple[str, Any, str | None]]:
+def _read_columns(file: Path) -> Iterator[tuple[str, Any, str | None]]:
+    """Rows of a Parquet file, or of an Arrow file as the library ``datasets`` saves them."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
+
+    from omnijudge.media.tables import open_table
 
     try:
-        table = pq.ParquetFile(file)
+        table = open_table(file)
     except (pa.ArrowInvalid, OSError) as e:
-        raise UnreadableFile("bad_parquet", str(file), "", f"not Parquet ({e})") from None
+        kind = file.suffix[1:].title()
+        raise UnreadableFile("bad_table", str(file), "", f"not {kind} ({e})") from None
     # Clips may lie inside the table; they are not loaded here, only their place is kept.
-    heavy = [f.name for f in table.schema_arrow if f.name in ("video", "question_audio")]
-    structs = [n for n in heavy if pa.types.is_struct(table.schema_arrow.field(n).type)]
-    columns = [n for n in table.schema_arrow.names if n not in structs]
-    if "video" in structs:
+    heavy = [f.name for f in table.schema if f.name in ("video", "question_audio")]
+    structs = [n for n in heavy if pa.types.is_struct(table.schema.field(n).type)]
+    columns = [n for n in table.schema.names if n not in structs]
+    fields = {f.name for f in table.schema.field("video").type} if "video" in structs else set()
+    if "path" in fields:
         columns.append("video.path")
-    embedded = "video" in structs and "bytes" in {
-        f.name for f in table.schema_arrow.field("video").type
-    }
+    embedded = "bytes" in fields
     number = 0
-    for batch in table.iter_batches(columns=columns):
-        for values in batch.to_pylist():
+    for group in range(table.groups):
+        for values in table.read(group, columns).to_pylist():
             video = values.get("video")
             if isinstance(video, Mapping):
                 values["video"] = video.get("path")
