@@ -250,9 +250,9 @@ def score_pair(outer: dict[str, Any], inner: dict[str, Any], options: Options) -
 
 
 def _pair_value(row: dict[str, Any], options: Options) -> float:
-    if options.nccs_from == "tp_core" or row["tp_core"] <= 0:
+    if options.nccs_from == "tp_core":
         return float(row["tp_core"])
-    return float(row["s_core"] * row["t_core"])
+    return float((row.get("s_core") or 0.0) * (row.get("t_core") or 0.0))
 
 
 def unmatched_count(reader: ChunkReader, rows: Sequence[int], options: Options) -> int:
