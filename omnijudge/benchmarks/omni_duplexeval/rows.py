@@ -91,6 +91,8 @@ def list_rows(config: RunConfig) -> Listing:
             "data.manifest: omni_duplexeval takes data.annotations (a file or a data-set folder) "
             "or data.root"
         )
+    if data.offline is not None:
+        raise ConfigError("data.offline: only omniinteract has offline records; take it out")
     key = "annotations" if data.annotations is not None else "root"
     source = Path(str(getattr(data, key)))
     if source.is_file():

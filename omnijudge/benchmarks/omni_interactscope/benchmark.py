@@ -133,6 +133,8 @@ def _annotation_file(config: RunConfig) -> Path:
     data = config.data
     if data.manifest is not None:
         raise ConfigError("data.manifest: omni_interactscope takes data.annotations or data.root")
+    if data.offline is not None:
+        raise ConfigError("data.offline: only omniinteract has offline records; take it out")
     if data.annotations is not None:
         path, key = Path(data.annotations), "annotations"
     else:

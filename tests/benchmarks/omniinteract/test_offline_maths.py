@@ -239,3 +239,17 @@ def test_validate_passes_over_clips(workspace: Path, tmp_path: Path) -> None:
         check=False,
     )  # fmt: skip
     assert "m: no speech" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("other", ["omni_interactscope", "omni_duplexeval"])
+def test_other_benchmarks_have_no_offline_records(tmp_path: Path, other: str) -> None:
+    from omnijudge.benchmarks import get_benchmark
+
+    values = {
+        "benchmark": other,
+        "data": {"annotations": "a.jsonl", "offline": "records.json"},
+        "systems": {"m": "x"},
+        "output": "out",
+    }
+    with pytest.raises(ConfigError, match="only omniinteract has offline records"):
+        get_benchmark(other).read(build_config(values, tmp_path, "c"))
