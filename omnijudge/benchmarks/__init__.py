@@ -35,7 +35,10 @@ def get_benchmark(name: str) -> Benchmark:
 
     paths = available()
     if name not in paths:
-        raise ConfigError(f"benchmark: {name!r} is unknown; there are {', '.join(sorted(paths))}")
+        raise ConfigError(
+            f"benchmark: {name!r} is unknown; there are {', '.join(sorted(paths))}, and those of "
+            "installed plug-ins"
+        )
     module, _, attribute = paths[name].partition(":")
     try:
         loaded: Benchmark = getattr(import_module(module), attribute)

@@ -255,8 +255,8 @@ class Results:
     @cached_property
     def lead(self) -> Key:
         """Metric and group that the systems are ranked by."""
-        declared = [(str(m), str(g)) for m, g in self._described.get("leading") or ()]
-        for key in (*LEADING.get(self.benchmark, declared), *self.keys):
+        said = tuple((str(m), str(g)) for m, g in self._described.get("leading") or ())
+        for key in (*(LEADING.get(self.benchmark) or said), *self.keys):
             if self.has(*key):
                 return key
         return self.keys[0] if self.keys else ("value", "all")
