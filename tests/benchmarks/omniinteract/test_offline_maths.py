@@ -245,6 +245,7 @@ def test_validate_passes_over_clips(workspace: Path, tmp_path: Path) -> None:
 def test_other_benchmarks_have_no_offline_records(tmp_path: Path, other: str) -> None:
     from omnijudge.benchmarks import get_benchmark
 
+    (tmp_path / "x").touch()
     values = {
         "benchmark": other,
         "data": {"annotations": "a.jsonl", "offline": "records.json"},
