@@ -112,7 +112,7 @@ def parser() -> argparse.ArgumentParser:
     sub = command("init", _init, "Write a commented configuration and sample data to start from.")
     sub.add_argument("folder", nargs="?", default=".", metavar="DIR")
 
-    from omnijudge import convert, import_command, simulate_command
+    from omnijudge import convert, import_command, interactscope_command, simulate_command
     from omnijudge.analysis import commands as analysis
 
     sub = command("convert", convert.run, "Convert annotations and transcripts of other tools.")
@@ -121,6 +121,8 @@ def parser() -> argparse.ArgumentParser:
     import_command.add_arguments(sub)
     sub = command("simulate", simulate_command.run, "Write transcripts of simulated systems.")
     simulate_command.add_arguments(sub)
+    sub = command("interactscope", interactscope_command.run, "Controls of Omni-InteractScope.")
+    interactscope_command.add_arguments(sub)
     analysis.add_commands(command)
     return top
 

@@ -13,10 +13,7 @@ from golden.interactscope_run import config, interactions, load, matched, stage_
 
 from omnijudge.benchmarks.omni_interactscope import benchmark
 from omnijudge.benchmarks.omni_interactscope.answers import parse_verdict
-from omnijudge.benchmarks.omni_interactscope.controls import (
-    fixed_delay_replay,
-    paired_control,
-)
+from omnijudge.benchmarks.omni_interactscope.controls import fixed_delay_replay
 from omnijudge.benchmarks.omni_interactscope.matching import (
     EARLY,
     LATE,
@@ -260,23 +257,6 @@ def test_grouping(number: int, mode: str) -> None:
     expected = case[mode]["groups"]
     assert groups == [g | {"tools": sorted(g["tools"])} for g in expected]
     assert found.before_request.tolist() == [case[mode]["pre_query"]]
-
-
-@pytest.mark.parametrize("case", load("controls_cases.json")["paired"])
-def test_paired_scene_control(case: dict[str, Any]) -> None:
-    found = paired_control(case["with_scene"], case["without_scene"])
-    expected = case["expected"]
-    mine = {
-        "with": found.with_scene,
-        "without": found.without_scene,
-        "difference_points": found.difference_points,
-        "only_with": found.only_with,
-        "only_without": found.only_without,
-        "both": found.both,
-        "neither": found.neither,
-        "mcnemar_exact_p": found.p_value,
-    }
-    assert mine == pytest.approx(expected, rel=1e-9)
 
 
 def test_fixed_delay_replay() -> None:
