@@ -32,6 +32,16 @@ def add_commands(command: Add) -> None:
     _format_argument(sub)
     sub.add_argument("--out", metavar="DIR", help="write comparisons.parquet and ranks.parquet")
 
+    sub = command("sensitivity", _sensitivity, "How numbers and ranks move with the scoring.")
+    sub.add_argument("run_folder", metavar="RUN")
+    sub.add_argument("--ask", action="store_true", help="ask the judge what points lack")
+    sub.add_argument(
+        "--sweep", action="append", default=[], metavar="NAME", help="only this; may be repeated"
+    )
+    _metric_arguments(sub)
+    _format_argument(sub)
+    sub.add_argument("--out", metavar="DIR", help="instead of the run's folder `sensitivity`")
+
 
 def _metric_arguments(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--metric", metavar="M", help="a metric instead of the leading ones")
@@ -62,3 +72,26 @@ def _compare(args: argparse.Namespace) -> int:
     )
     print(compared_json(found) if args.format == "json" else compared_text(found))
     return GateError.exit_code if found.failed else 0
+
+
+def _sensitivity(args: argparse.Namespace) -> int:
+    from omnijudge.analysis import sensitivity_views as views
+    from omnijudge.analysis.sensitivity import sensitivity
+    from omnijudge.progress import Progress
+
+    found = sensitivity(
+        args.run_folder,
+        ask=args.ask,
+        metric=args.metric,
+        group=args.group,
+        only=args.sweep,
+        out=args.out,
+        progress=Progress(),
+    )
+    if found.folder is not None:
+        for metric, group in found.shown:
+            name = f"{metric}-{group}.svg".replace("/", "-")
+            views.plot_sensitivity(found, (metric, group), found.folder / name)
+    as_json = args.format == "json"
+    print(views.sensitivity_json(found) if as_json else views.sensitivity_text(found))
+    return 0
