@@ -21,11 +21,13 @@ from golden.omniinteract_reference import (
     write,
     write_results,
 )
-from golden.omniinteract_run import GOLDEN, judge_answers
+from golden.omniinteract_run import GOLDEN, judge_answers, matched
 from naive import omniinteract as naive
 
 from omnijudge.benchmarks.omniinteract.matching import text_hash
 from omnijudge.benchmarks.omniinteract.published.command import import_published
+from omnijudge.benchmarks.omniinteract.published.files import parse_result
+from omnijudge.config import build_config
 from omnijudge.errors import ConfigError, DataError
 
 OMNIJUDGE = Path(sys.executable).with_name("omnijudge")
@@ -432,6 +434,38 @@ def test_a_result_with_other_options(
     assert finding["moved_f1_by"] == pytest.approx(published - f1(sums()), abs=1e-12)
     assert audit["options"]["w_ack"] == 0.2
     assert audit["options"]["last_slot_tail_sec"] == 60.0
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ({"W_ack": "much"}, "values that cannot be"),
+        ({"W_core_default": 0.7}, "W_core_default 0.7 beside W_ack 0.2"),
+        ({"one_qna_later_steps_W_ack": 0.2}, "one_qna_later_steps_W_ack 0.2"),
+        ({"one_qna_later_steps_start_at_t_a": False}, "one_qna_later_steps_start_at_t_a is off"),
+    ],
+)
+def test_a_config_block_that_nobody_computes(config: dict[str, Any], said: str) -> None:
+    from omnijudge.benchmarks.omniinteract.published.check import check
+
+    sample = "1q1a__videos__0001"
+    result = read(REFERENCE / f"{sample}.unified_eval.json")
+    result["config"] |= config
+    run = build_config(
+        {
+            "benchmark": "omniinteract",
+            "data": {"manifest": "manifest.jsonl", "on_bad_sample": "skip"},
+            "scoring": {"profile": "published"},
+            "output": "unused",
+        },
+        GOLDEN,
+        "golden",
+    )
+    part, _ = matched("alpha", run)
+    stored = parse_result(REFERENCE / f"{sample}.unified_eval.json", result)
+    (finding,) = check({sample: stored}, part).findings
+    assert (finding.kind, finding.sample_id) == ("other_options", sample)
+    assert said in finding.detail
 
 
 def test_a_value_that_does_not_follow_from_the_answers(tmp_path: Path) -> None:

@@ -70,7 +70,6 @@ class StoredResult:
         error: what it says went wrong.
         config: the evaluator's options as it wrote them.
         unmatched: chunks that fit no slot; None if the file does not keep them.
-        expected_slots: slots that the evaluator knew of.
         paths: ``gt_json`` and ``model_json`` of the evaluator's machine.
         model: the judge.
     """
@@ -82,7 +81,6 @@ class StoredResult:
     config: Mapping[str, Any]
     slots: Sequence[StoredSlot]
     unmatched: Sequence[Spoken] | None
-    expected_slots: int | None
     scene_type: str
     paths: Mapping[str, str]
     model: str
@@ -137,11 +135,11 @@ def read_results(folder: Path) -> StoredResults:
     results = {}
     for file in files:
         try:
-            result = _result(file, read_json(file))
+            result = parse_result(file, read_json(file))
         except UnreadableFile as e:
             problems.append(e.problem)
             continue
-        except _Malformed as e:
+        except MalformedResult as e:
             problems.append(
                 Problem("wrong_root", "error", str(file), e.place, f"{e}; it is left out")
             )
@@ -150,21 +148,26 @@ def read_results(folder: Path) -> StoredResults:
     return StoredResults(folder, results, _summary(folder / SUMMARY_FILE, problems), problems)
 
 
-class _Malformed(Exception):
+class MalformedResult(Exception):
+    """A result that cannot be used; ``place`` says where."""
+
     def __init__(self, place: str, message: str) -> None:
         super().__init__(message)
         self.place = place
 
 
-def _result(file: Path, value: Any) -> StoredResult:
+def parse_result(file: Path, value: Any) -> StoredResult:
+    """One result from its JSON value; ``file`` gives the sample id.
+
+    Raises:
+        MalformedResult: it lacks what an import needs.
+    """
     if not isinstance(value, dict):
-        raise _Malformed("", "must be an object")
+        raise MalformedResult("", "must be an object")
     slots = value.get("slots")
     if not isinstance(slots, list):
-        raise _Malformed("slots", "must be a list")
-    meta, summary = _object(value.get("meta")), _object(value.get("summary"))
-    unmatched = value.get("unmatched_chunks")
-    number = summary.get("num_slots")
+        raise MalformedResult("slots", "must be a list")
+    meta, unmatched = _object(value.get("meta")), value.get("unmatched_chunks")
     return StoredResult(
         sample_id=file.name.removesuffix(RESULT_ENDING),
         file=file,
@@ -173,7 +176,6 @@ def _result(file: Path, value: Any) -> StoredResult:
         config=_object(value.get("config")),
         slots=[_slot(s, f"slots[{n}]") for n, s in enumerate(slots)],
         unmatched=_chunks(unmatched) if isinstance(unmatched, list) else None,
-        expected_slots=number if isinstance(number, int) else None,
         scene_type=text_of(meta.get("scene_type")),
         paths={k: text_of(meta.get(k)) for k in ("gt_json", "model_json")},
         model=text_of(meta.get("judge_api_model")),
@@ -186,13 +188,13 @@ def _object(value: Any) -> dict[str, Any]:
 
 def _slot(value: Any, place: str) -> StoredSlot:
     if not isinstance(value, dict):
-        raise _Malformed(place, "must be an object")
+        raise MalformedResult(place, "must be an object")
     times = {k: parse_time(value.get(k)) for k in ("start", "t_a", "end")}
     lacking = [k for k, t in times.items() if t is None]
     totals = {k: _number(value.get(k)) for k in ("TP_n", "FP_delta", "FN_delta")}
     lacking += [k for k, t in totals.items() if t is None]
     if lacking or value.get("slot_id") is None:
-        raise _Malformed(place, f"{', '.join(lacking) or 'slot_id'} is missing or no number")
+        raise MalformedResult(place, f"{', '.join(lacking) or 'slot_id'} is missing or no number")
     early, core = _object(value.get("stage_early")), _object(value.get("stage_core"))
     partial = _object(value.get("interruption_diagnostic"))
     said = value.get("all_chunks")

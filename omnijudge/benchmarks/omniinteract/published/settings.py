@@ -80,9 +80,9 @@ def differences(settings: Settings, usual: Settings) -> list[str]:
 def oddities(config: Mapping[str, Any]) -> list[str]:
     """What a config block says that omnijudge does not compute."""
     found = []
-    w_ack, w_core = config.get("W_ack", 0.2), config.get("W_core_default")
-    if isinstance(w_core, int | float) and abs(1 - w_ack - w_core) > 1e-9:
-        found.append(f"W_core_default {w_core:g} beside W_ack {w_ack:g}")
+    weights = [config.get("W_ack", 0.2), config.get("W_core_default")]
+    if all(isinstance(w, int | float) for w in weights) and abs(1 - sum(weights)) > 1e-9:
+        found.append(f"W_core_default {weights[1]:g} beside W_ack {weights[0]:g}")
     if config.get("one_qna_later_steps_W_ack", 0) != 0:
         found.append(f"one_qna_later_steps_W_ack {config['one_qna_later_steps_W_ack']}")
     if config.get("one_qna_later_steps_start_at_t_a", True) is not True:
