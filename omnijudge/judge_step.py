@@ -130,9 +130,13 @@ class JudgeStep:
             dry: only find those of the first round.
         """
         try:
+            known = 0
             for _ in range(self.asking.benchmark.rounds):
-                if not self._find() or dry:
+                # One judge's answers may have raised questions that the others were not asked.
+                raised = self.asking.count > known and len(self.asking.seats) > 1
+                if not (self._find() or raised) or dry:
                     break
+                known = self.asking.count
                 self._round()
                 if self.stop is not None:
                     if self.asking.benchmark.rounds > 1:
@@ -157,8 +161,10 @@ class JudgeStep:
     def _round(self) -> None:
         asked = [n for n, s in enumerate(self.asking.seats) if s.judge.engine != "replay"]
         together = self._can_be_open_together(asked)
+        # Where a panel goes through the samples together, it does so for all rounds.
+        times = self.asking.benchmark.rounds if together and len(asked) > 1 else 1
         for samples in self._portions(len(asked) if together else 1):
-            for number in asked:
+            for number in asked * times:
                 if self.stop is None:
                     self._ask(number, samples)
                 if not together:

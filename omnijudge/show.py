@@ -14,6 +14,8 @@ from omnijudge.asking import Asking, stage_keys
 from omnijudge.benchmarks.base import Partition, Prompt
 from omnijudge.errors import ConfigError, DataError, EvidenceError
 from omnijudge.judging.question import Asker
+from omnijudge.judging.replay import Key
+from omnijudge.judging.verdicts import TEXTS, combine, outcomes
 from omnijudge.partitions import read_table
 from omnijudge.stored_run import StoredRun
 
@@ -162,9 +164,31 @@ def _questions(
             lines.append(f"  judge {seat.judge.name}: {verified} ({known[0]['fingerprint']})")
             for j in known:
                 reason = f" ({j['reason']})" if j["reason"] else ""
-                lines.append(f"    attempt {j['attempt']}: {j['status']}{reason}: {j['raw']}")
+                repeat = f"repeat {j['repeat'] + 1}, " if seat.judge.repeats > 1 else ""
+                said = f"{j['status']}{reason}: {j['raw']}"
+                lines.append(f"    {repeat}attempt {j['attempt']}: {said}")
+        lines += _together(asking, key, question)
         lines.append("")
     return lines
+
+
+def _together(asking: Asking, key: Key, prompt: Prompt) -> list[str]:
+    """What several judges (or repeats of one) come to."""
+    panel = []
+    for seat in asking.seats:
+        print_ = [seat.asker.fingerprint(prompt)]
+        for repeat in range(seat.judge.repeats):
+            panel += outcomes(
+                asking.benchmark, seat.source, seat.mode, seat.most, [key], print_, [prompt], repeat
+            )
+    if len(panel) < 2:
+        return []
+    status, fields, spread = combine(panel, asking.how)
+    said = ", ".join(
+        f"{n} {_plain(v)}" for n, v in fields.items() if v is not None and n not in TEXTS
+    )
+    apart = "" if spread is None else f"; spread {spread:g}"
+    return [f"  together ({asking.how}): {status or 'no verdict yet'}: {said}{apart}"]
 
 
 def _messages(asker: Asker, prompt: Prompt) -> list[str]:
