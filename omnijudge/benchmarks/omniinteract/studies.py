@@ -23,7 +23,7 @@ LEADING = (
 
 def sweeps(options: Options) -> list[Sweep]:
     """Profile, weights, thresholds, decay, tail and repairs (OmniInteract rules 1 and 24)."""
-    repairs = {"none": {"corrections": ()}}
+    repairs: dict[str, dict[str, tuple[str, ...]]] = {"none": {"corrections": ()}}
     repairs |= {name: {"corrections": (name,)} for name in CORRECTIONS}
     return [
         choices("profile", {p: {"profile": p} for p in ("robust", "published", "paper")}),

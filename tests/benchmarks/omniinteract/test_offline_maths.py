@@ -254,3 +254,24 @@ def test_other_benchmarks_have_no_offline_records(tmp_path: Path, other: str) ->
     }
     with pytest.raises(ConfigError, match="only omniinteract has offline records"):
         get_benchmark(other).read(build_config(values, tmp_path, "c"))
+
+
+def test_controls_answer_clips_too(workspace: Path, tmp_path: Path) -> None:
+    """The oracle says the target answer, the silent row nothing, the shuffled one another's."""
+    base = {"status": "ok", "question_text": "q"}
+    targets = ("a square", "two circles", "seven lines")
+    records = [
+        {**base, "clip_name": f"c{i}", "ground_truth": t, "model_answer": t}
+        for i, t in enumerate(targets)
+    ]
+    path = write_lines(tmp_path / "records.jsonl", records)
+    controls = ["oracle", "silent", "shuffled"]
+    done = run(
+        workspace, tmp_path, path, controls=controls, judge={"engine": "lexical"},
+        store=str(tmp_path / "store"),
+    )  # fmt: skip
+    values = {
+        s: quality(done.metrics, s)["value"] for s in ("m", *map("control:{}".format, controls))
+    }
+    assert (values["m"], values["control:oracle"], values["control:silent"]) == (1.0, 1.0, 0.0)
+    assert values["control:shuffled"] < 0.5
