@@ -11,8 +11,9 @@ import pytest
 
 pytest.importorskip("av", reason="needs the extra `media`")
 
-from omnijudge.media import MediaError, audio_part, image_part, video_part, window_wav
 from media.clips import RATE, even_times, write_clip
+
+from omnijudge.media import MediaError, audio_part, image_part, video_part, window_wav
 
 
 def samples(wav: bytes) -> np.ndarray:

@@ -12,11 +12,11 @@ import pytest
 
 pytest.importorskip("av", reason="needs the extra `media`")
 
+from media.clips import brightness, cut, even_times, grey, turned, write_clip
 from PIL import Image
 
 from omnijudge.media import MediaError
 from omnijudge.media.frames import FrameStore
-from media.clips import brightness, cut, even_times, grey, turned, write_clip
 
 
 def shown(jpegs: list[bytes]) -> list[int]:

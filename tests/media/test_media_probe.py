@@ -8,8 +8,9 @@ import pytest
 
 pytest.importorskip("av", reason="needs the extra `media`")
 
-from omnijudge.media import probe
 from media.clips import cut, even_times, turned, write_clip
+
+from omnijudge.media import probe
 
 
 def test_a_whole_clip(tmp_path: Path) -> None:

@@ -54,11 +54,12 @@ OWN_COLUMNS = frozenset(
     ]
 )
 ODD = {
-    "no_audio": "the clip has no sound",
+    "no_audio": "it has no sound",
     "variable_frame_rate": "its pictures come at uneven distances; they are found by their times",
     "rotated": "its pictures lie on their side in the file; they are shown upright",
 }
 """What is unusual about a clip, and what is done about it."""
+LACKING = "it has no sound, its evidence is frames"
 LARGEST_DURATION_GAP = 0.5
 """Seconds by which the annotated and the real length of a clip may differ without a word."""
 
@@ -214,14 +215,14 @@ def _media(row: Row, heard: bool, problems: list[Problem]) -> MediaInfo:
 
     info = probe(row.media)
     if info.state not in USABLE:
-        message = f"the clip cannot be shown ({info.state}: {info.detail}); scores stay empty"
+        message = f"clip {info.state}: {info.detail}; it cannot be shown, scores stay empty"
         problems.append(row.problem(f"media_{info.state}", "warning", message))
     elif info.state != "ok":
-        message = f"{info.detail}; questions beyond {info.readable:.1f} s stay empty"
+        message = f"clip {info.state}: {info.detail}; questions beyond that stay empty"
         problems.append(row.problem(f"media_{info.state}", "warning", message))
     for note in info.notes:
         lacking = note == "no_audio" and heard
-        message = "the clip has no sound: its evidence is frames" if lacking else ODD[note]
+        message = f"clip {note}: {LACKING if lacking else ODD[note]}"
         problems.append(row.problem(f"media_{note}", "warning" if lacking else "info", message))
     return info
 

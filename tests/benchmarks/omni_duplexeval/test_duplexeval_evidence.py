@@ -11,14 +11,15 @@ import pytest
 
 pytest.importorskip("av", reason="needs the extra `media`")
 
+from benchmarks.omni_duplexeval.duplex_run import ROOT, Result, config_of, run
+from media.clips import cut, even_times, turned, write_clip
+
 from omnijudge.benchmarks.omni_duplexeval import benchmark
 from omnijudge.benchmarks.omni_duplexeval.evidence import run_evidence
 from omnijudge.benchmarks.omni_duplexeval.options import Options
 from omnijudge.config import JudgeConfig
 from omnijudge.errors import EvidenceError
 from omnijudge.judging.prompts import PromptPack
-from benchmarks.omni_duplexeval.duplex_run import ROOT, Result, config_of, run
-from media.clips import cut, even_times, turned, write_clip
 
 SAMPLE = ROOT / "omnijudge" / "sample_data" / "omni_duplexeval"
 SEES = {"limit_mm_per_prompt": {"image": 32}}

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from benchmarks.omni_duplexeval.duplex_run import ask, verdict_table
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from naive import duplexeval as naive
 
 from omnijudge.benchmarks.base import Partition
 from omnijudge.benchmarks.omni_duplexeval import answers, benchmark, segments, windows
 from omnijudge.benchmarks.omni_duplexeval.options import Options
 from omnijudge.benchmarks.omni_duplexeval.scoring import SentenceVerdicts, temporal_score
-from benchmarks.omni_duplexeval.duplex_run import ask, verdict_table
-from naive import duplexeval as naive
 
 times = st.one_of(
     st.integers(-3, 20),

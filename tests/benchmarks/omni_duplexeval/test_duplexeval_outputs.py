@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks.omni_duplexeval.duplex_run import config_of
+from benchmarks.omni_duplexeval.test_duplexeval_reader import REMINDER, ROW, write
 
 from omnijudge.benchmarks.base import Outputs
 from omnijudge.benchmarks.omni_duplexeval import benchmark
 from omnijudge.benchmarks.omni_duplexeval.outputs import response_path
 from omnijudge.errors import ConfigError
-from benchmarks.omni_duplexeval.duplex_run import config_of
-from benchmarks.omni_duplexeval.test_duplexeval_reader import REMINDER, ROW, write
 
 SAID = [{"sentence": "The sign reads OPEN.", "start": 1.5, "end": 3.0}]
 

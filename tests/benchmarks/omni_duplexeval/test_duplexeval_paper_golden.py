@@ -8,11 +8,6 @@ from functools import cache
 from typing import Any
 
 import pytest
-
-from omnijudge.benchmarks.omni_duplexeval import benchmark
-from omnijudge.benchmarks.omni_duplexeval.matching import event_windows, samples_of
-from omnijudge.benchmarks.omni_duplexeval.samples import DESCRIPTION_SPLITS, REMINDER_SPLITS
-from omnijudge.benchmarks.omni_duplexeval.windows import joined
 from benchmarks.omni_duplexeval.duplex_run import (
     GOLDEN,
     Result,
@@ -22,6 +17,11 @@ from benchmarks.omni_duplexeval.duplex_run import (
     run,
     values,
 )
+
+from omnijudge.benchmarks.omni_duplexeval import benchmark
+from omnijudge.benchmarks.omni_duplexeval.matching import event_windows, samples_of
+from omnijudge.benchmarks.omni_duplexeval.samples import DESCRIPTION_SPLITS, REMINDER_SPLITS
+from omnijudge.benchmarks.omni_duplexeval.windows import joined
 
 EXPECTED = json.loads((GOLDEN / "expected" / "paper.json").read_text("utf-8"))
 AGGREGATES = json.loads((GOLDEN / "expected" / "aggregates.json").read_text("utf-8"))

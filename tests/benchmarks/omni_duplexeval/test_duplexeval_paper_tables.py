@@ -7,11 +7,11 @@ from decimal import ROUND_HALF_UP, Decimal
 
 import numpy as np
 import pytest
+from benchmarks.omni_duplexeval.duplex_run import GOLDEN
 
 from omnijudge.benchmarks.omni_duplexeval import benchmark
 from omnijudge.benchmarks.omni_duplexeval.samples import DESCRIPTION_SPLITS, REMINDER_SPLITS
 from omnijudge.statistics.metric import Metric
-from benchmarks.omni_duplexeval.duplex_run import GOLDEN
 
 PAPER = json.loads((GOLDEN / "paper_tables.json").read_text("utf-8"))
 METRICS = {(m.name, m.group): m for m in benchmark.metrics(benchmark.options().resolved())}

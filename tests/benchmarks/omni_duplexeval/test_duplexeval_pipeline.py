@@ -8,11 +8,11 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from benchmarks.omni_duplexeval.duplex_run import GOLDEN, config_of, golden_answers
+from benchmarks.omni_duplexeval.test_duplexeval_paper_golden import check_table
 
 from omnijudge.pipeline import RunFlags
 from omnijudge.pipeline import run as run_pipeline
-from benchmarks.omni_duplexeval.duplex_run import GOLDEN, config_of, golden_answers
-from benchmarks.omni_duplexeval.test_duplexeval_paper_golden import check_table
 
 AGGREGATES = json.loads((GOLDEN / "expected" / "aggregates.json").read_text("utf-8"))
 QUIET = RunFlags(quiet=True, no_store=True)
@@ -55,8 +55,9 @@ def test_a_clip_that_cannot_be_decoded_costs_its_questions_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("av", reason="needs the extra `media`")
-    import omnijudge.media
     from benchmarks.omni_duplexeval.test_duplexeval_evidence import SAMPLE
+
+    import omnijudge.media
 
     decode = omnijudge.media.clip_frames
 

@@ -7,16 +7,6 @@ from functools import cache
 from typing import Any
 
 import pytest
-
-from omnijudge.benchmarks.omni_duplexeval import benchmark
-from omnijudge.benchmarks.omni_duplexeval.answers import explanation, parse_published
-from omnijudge.benchmarks.omni_duplexeval.samples import DESCRIPTION_SPLITS, REMINDER_SPLITS
-from omnijudge.benchmarks.omni_duplexeval.scoring import (
-    PublishedSentence,
-    published_temporal,
-    published_total,
-)
-from omnijudge.benchmarks.omni_duplexeval.windows import frame_times
 from benchmarks.omni_duplexeval.duplex_run import (
     GOLDEN,
     Result,
@@ -28,6 +18,16 @@ from benchmarks.omni_duplexeval.duplex_run import (
     values,
 )
 from benchmarks.omni_duplexeval.test_duplexeval_paper_golden import check_table, close
+
+from omnijudge.benchmarks.omni_duplexeval import benchmark
+from omnijudge.benchmarks.omni_duplexeval.answers import explanation, parse_published
+from omnijudge.benchmarks.omni_duplexeval.samples import DESCRIPTION_SPLITS, REMINDER_SPLITS
+from omnijudge.benchmarks.omni_duplexeval.scoring import (
+    PublishedSentence,
+    published_temporal,
+    published_total,
+)
+from omnijudge.benchmarks.omni_duplexeval.windows import frame_times
 
 EXPECTED = json.loads((GOLDEN / "expected" / "release.json").read_text("utf-8"))
 AGGREGATES = json.loads((GOLDEN / "expected" / "aggregates.json").read_text("utf-8"))

@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from benchmarks.omni_duplexeval.duplex_run import config_of
 
 from omnijudge.benchmarks.base import Annotations
 from omnijudge.benchmarks.omni_duplexeval import benchmark
 from omnijudge.errors import ConfigError
-from benchmarks.omni_duplexeval.duplex_run import config_of
 
 ROW = {
     "id": "a",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from benchmarks.omni_duplexeval.duplex_run import values, verdict_table
+from benchmarks.omni_duplexeval.test_duplexeval_naive import partition
 
 from omnijudge.benchmarks.base import Partition
 from omnijudge.benchmarks.omni_duplexeval import benchmark
@@ -12,8 +14,6 @@ from omnijudge.benchmarks.omni_duplexeval.metrics import metrics
 from omnijudge.benchmarks.omni_duplexeval.options import Options
 from omnijudge.benchmarks.omni_duplexeval.segments import Segment
 from omnijudge.benchmarks.omni_duplexeval.windows import reminder_bounds, thin_out
-from benchmarks.omni_duplexeval.duplex_run import values, verdict_table
-from benchmarks.omni_duplexeval.test_duplexeval_naive import partition
 
 OPTIONS = Options()
 
