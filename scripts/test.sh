@@ -5,9 +5,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-selection=(-m "not slow")
+selection=()
 if [ "${1:-}" = "--all" ]; then
-    selection=()
+    selection=(-m "")
     shift
 fi
 
