@@ -65,6 +65,7 @@ def run(args: argparse.Namespace) -> int:
     from omnijudge.benchmarks.omni_interactscope import controls
 
     opened = open_run(args.run_folder)
+    values: Any
     if args.action == "scene":
         control = controls.scene_control(opened, args.with_scene, args.without_scene, args.task)
         grid, values = _scene(args, control), _plain(control)
