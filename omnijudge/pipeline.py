@@ -439,7 +439,7 @@ class _Run:
             "counts": {
                 **self.counts,
                 "asked": now.requests,
-                "reused": self.counts["questions"] - now.verdicts,
+                "reused": self.counts["questions"] - now.verdicts - now.errors,
             },
             "usage": plain_usage(added(self.earlier, self.usage)),
             "tokens": {

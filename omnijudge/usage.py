@@ -16,7 +16,8 @@ class Usage:
 
     Attributes:
         requests: requests handed to the engine, attempts counted singly.
-        verdicts: questions that came to an end by asking.
+        verdicts: questions that came to an answer by asking, usable or not.
+        errors: questions that came to none.
         reasked: requests beyond the first of a question.
         transport_retries: requests sent again inside the engine.
         prompt_tokens, cached_tokens, output_tokens: as the replies count them.
@@ -27,6 +28,7 @@ class Usage:
 
     requests: int = 0
     verdicts: int = 0
+    errors: int = 0
     reasked: int = 0
     transport_retries: int = 0
     prompt_tokens: int = 0
@@ -44,7 +46,8 @@ def of_progress(progress: Progress) -> Usage:
     """Usage so far of a judge that is being asked."""
     return Usage(
         requests=progress.asked,
-        verdicts=progress.done - progress.reused,
+        verdicts=progress.done - progress.reused - progress.errors,
+        errors=progress.errors,
         prompt_tokens=progress.prompt_tokens,
         cached_tokens=progress.cached_tokens,
         output_tokens=progress.output_tokens,

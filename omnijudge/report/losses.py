@@ -90,6 +90,13 @@ def losses(manifest: Mapping[str, Any]) -> list[Loss]:
         Loss("answers invalid after all attempts", answers["invalid"], asked, "no number"),
         Loss("questions without an answer (errors)", answers["error"], asked, "no number"),
     ]  # fmt: skip
+    if counts.get("samples_incomplete"):
+        found.append(
+            Loss(
+                "samples not judged to their end", int(counts["samples_incomplete"]),
+                counts.get("samples"), "left out with all their units, for all systems",
+            )
+        )  # fmt: skip
     if answers["not asked"]:
         found.append(
             Loss("questions not asked", answers["not asked"], asked, "the run stopped early")

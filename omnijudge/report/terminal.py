@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from omnijudge.report.asking_lines import answer_lines, economy_lines, spread_lines
 from omnijudge.report.grid import Entry, Grid, Head, text_entry
 from omnijudge.report.losses import findings, losses, stopped
 from omnijudge.report.notes import (
@@ -233,7 +234,12 @@ def _question_lines(manifest: Mapping[str, Any]) -> list[str]:
             f"; tokens: {_count(tokens, 'prompt')} in ({_count(tokens, 'cached')} cached), "
             f"{_count(tokens, 'output')} out"
         )
-    lines = [line + "."]
+    lines = [
+        line + ".",
+        *answer_lines(manifest),
+        *spread_lines(manifest),
+        *economy_lines(manifest),
+    ]
     if manifest.get("cost"):
         lines.append(f"Cost: {manifest['cost']:.2f}.")
     return lines
