@@ -126,6 +126,17 @@ class ReplayedAnswers:
         return found
 
     @property
+    def keys(self) -> list[Key]:
+        """Rows that it has answers for."""
+        return list(self._rows)
+
+    @property
+    def models(self) -> set[str]:
+        """Models that answered, where the file names them."""
+        found = {r.model for attempts in self._rows.values() for r in attempts.values()}
+        return found - {""}
+
+    @property
     def unused(self) -> int:
         """Questions in the file that nobody has asked."""
         return len(self._rows) - len(self._asked)
