@@ -13,7 +13,8 @@ from omnijudge.judging.question import Asker
 
 if TYPE_CHECKING:
     from omnijudge.benchmarks.base import Benchmark
-    from omnijudge.config import RunConfig
+    from omnijudge.config import JudgeConfig, RunConfig
+    from omnijudge.judging.prompts import PromptPack
 
 
 def resolve_options(benchmark: Benchmark, scoring: dict[str, Any]) -> Any:
@@ -55,6 +56,26 @@ def reading(judge: Any, options: Any) -> tuple[str, int]:
     )
 
 
+WITHOUT_WORDS = ("replay", "lexical")
+"""Engines that answer with what is there, not with words that come one after the other."""
+
+
+def _unbounded(judge: JudgeConfig, pack: PromptPack, benchmark: Benchmark) -> list[str]:
+    from omnijudge.judging.answer_schemas import unbounded
+
+    found = {
+        f"{stage}: {lacking}"
+        for stage in benchmark.stages
+        for lacking in unbounded(pack.schema(stage, judge.rationale != "none"))
+    }
+    if not found:
+        return []
+    return [
+        f"judge {judge.name}: prompt pack {pack.name}: answers are not bounded and may run to "
+        f"max_tokens ({'; '.join(sorted(found))}); add what is named to the schemas in pack.yaml"
+    ]
+
+
 def open_seats(
     benchmark: Benchmark, config: RunConfig, options: Any, messages: list[str]
 ) -> list[JudgeSeat]:
@@ -68,6 +89,8 @@ def open_seats(
         pack = load_pack(judge.prompts, benchmark)
         identity = engine_identity(judge, benchmark.name)
         messages.extend(identity.warnings)
+        if judge.engine not in WITHOUT_WORDS:
+            messages.extend(_unbounded(judge, pack, benchmark))
         if revision := identity.details.get("revision"):
             # What was resolved is what gets loaded, on every node and however late.
             judge = judge.model_copy(update={"revision": revision})

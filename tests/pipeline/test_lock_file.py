@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from fakes.commands import call, manifest, rows
+from fakes.folder_lexical import write_model
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "omnijudge" / "sample_data" / "omniinteract"
@@ -97,18 +98,11 @@ def test_what_is_no_lock_file(text: str, folder: Path) -> None:
 def test_other_weights_in_a_folder_are_told_from_the_locked_ones(folder: Path) -> None:
     """Folders have no revision; the lock knows them by the digests of their files."""
     model = folder / "model"
-    model.mkdir()
-    (model / "config.json").write_text("{}", encoding="utf-8")
-    (model / "tokenizer.json").write_text("{}", encoding="utf-8")
-    (model / "model.safetensors").write_bytes(_weights(b"1"))
-    words = ("-o", "judge.engine=vllm", "-o", f"judge.model={model}", "-o", "judge.engine_options={}")
+    write_model(model, b"1")
+    engine = "judge.engine=fakes.folder_lexical:FolderLexical"
+    words = ("-o", engine, "-o", f"judge.model={model}", "-o", "judge.engine_options={}")
     call(folder, "run", "run.yaml", "--dry-run", "--lock", "run.lock", *words)
     call(folder, "run", "run.yaml", "--dry-run", "--lock", "run.lock", *words)
-    (model / "model.safetensors").write_bytes(_weights(b"2"))
+    write_model(model, b"2")
     _, errors = call(folder, "run", "run.yaml", "--dry-run", "--lock", "run.lock", *words, code=2)
     assert "is not the locked one" in errors
-
-
-def _weights(content: bytes) -> bytes:
-    header = b'{"w":{"dtype":"I8","shape":[1],"data_offsets":[0,1]}}'
-    return len(header).to_bytes(8, "little") + header + content
