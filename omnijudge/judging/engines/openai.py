@@ -9,6 +9,7 @@ import os
 import re
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -196,62 +197,23 @@ class OpenAIEngine:
             raise refused from None  # the schema was not the reason
 
     def _body(self, request: Request) -> dict[str, Any]:
-        """All of the request but model and messages. Engine options win; null leaves out."""
-        sampling = self._judge.sampling
-        body: dict[str, Any] = {
-            "temperature": sampling.temperature,
-            "top_p": sampling.top_p,
-            "max_tokens": sampling.max_tokens,
-            "seed": request_seed(request, sampling.seed),
-        }
-        if not isinstance(self._judge.thinking, str):
-            body["max_tokens"] += self._judge.thinking.budget
-        if request.schema is not None and not self._no_schema:
-            body["response_format"] = {
-                "type": "json_schema",
-                "json_schema": {
-                    "name": re.sub(r"[^A-Za-z0-9_-]", "_", request.stage)[:64] or "answer",
-                    "strict": _is_strict(request.schema),
-                    "schema": dict(request.schema),
-                },
-            }
-        if not self._no_template_kwargs:
+        return request_body(
+            self._judge,
+            request,
+            with_schema=not self._no_schema,
+            with_template_kwargs=not self._no_template_kwargs,
             # Open models think unless told not to; OpenAI's own servers do not know the switch.
-            switch = {} if _is_openai(self._url) else {"enable_thinking": self._thinks}
-            kwargs = switch | dict(self._judge.chat_template_kwargs)
-            if kwargs:
-                body["chat_template_kwargs"] = kwargs
-        body |= self._judge.engine_options
-        return {k: v for k, v in body.items() if v is not None}
+            thinking_switch=not is_openai(self._url),
+        )
 
     def _reply(self, request: Request, completion: Any, retries: int) -> Reply:
-        choices = getattr(completion, "choices", None)
-        if not choices or getattr(choices[0], "message", None) is None:
-            shown = completion.to_json() if hasattr(completion, "to_json") else str(completion)
-            shown = self._redact(" ".join(shown.split())[:300])
-            return Reply(None, f"the server's reply has no choices: {shown}", retries=retries)
-        message, finish = choices[0].message, choices[0].finish_reason
-        raw = _text(message.content)
-        if getattr(message, "refusal", None):
-            raw, finish = raw or message.refusal, REFUSAL
-        elif not raw and finish != CONTENT_FILTER and _reasoned(message):
-            finish = REASONING_ONLY
-        elif self._thinks or request.schema is None:
-            answer = split_reasoning(raw, Marks())
-            raw, finish = ("", REASONING_ONLY) if answer is None else (answer, finish)
-        prompt, cached, output = _usage(getattr(completion, "usage", None))
-        self._counts["prompt_tokens"] += prompt
-        self._counts["prompt_tokens_cached"] += cached
-        self._counts["generation_tokens"] += output
-        return Reply(
-            raw=raw,
-            finish_reason=finish,
-            model=str(getattr(completion, "model", None) or ""),
-            prompt_tokens=prompt,
-            cached_tokens=cached,
-            output_tokens=output,
-            retries=retries,
-        )
+        reply = read_completion(completion, self._thinks or request.schema is None)
+        self._counts["prompt_tokens"] += reply.prompt_tokens
+        self._counts["prompt_tokens_cached"] += reply.cached_tokens
+        self._counts["generation_tokens"] += reply.output_tokens
+        if reply.error is not None:
+            return Reply(None, self._redact(reply.error), retries=retries)
+        return replace(reply, retries=retries)
 
     def _words(self, error: Exception) -> str:
         """The server's words about an error, in one line, without the key."""
@@ -269,6 +231,84 @@ class OpenAIEngine:
         return text.replace(self._key, "***") if self._key else text
 
 
+def request_body(
+    judge: JudgeConfig,
+    request: Request,
+    *,
+    with_schema: bool = True,
+    with_template_kwargs: bool = True,
+    thinking_switch: bool = True,
+) -> dict[str, Any]:
+    """A chat-completions request but for model and messages.
+
+    Args:
+        judge: whose settings count. Its engine options win where the engine is ``openai``; null
+            leaves a field out.
+        request: the question.
+        with_schema: ask for an answer of the question's schema.
+        with_template_kwargs: hand settings to the model's chat template.
+        thinking_switch: say there whether the model is to think.
+    """
+    sampling = judge.sampling
+    body: dict[str, Any] = {
+        "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
+        "max_tokens": sampling.max_tokens,
+        "seed": request_seed(request, sampling.seed),
+    }
+    if not isinstance(judge.thinking, str):
+        body["max_tokens"] += judge.thinking.budget
+    if request.schema is not None and with_schema:
+        body["response_format"] = {
+            "type": "json_schema",
+            "json_schema": {
+                "name": re.sub(r"[^A-Za-z0-9_-]", "_", request.stage)[:64] or "answer",
+                "strict": _is_strict(request.schema),
+                "schema": dict(request.schema),
+            },
+        }
+    if with_template_kwargs:
+        thinks = not isinstance(judge.thinking, str)
+        kwargs = {"enable_thinking": thinks} if thinking_switch else {}
+        kwargs |= judge.chat_template_kwargs
+        if kwargs:
+            body["chat_template_kwargs"] = kwargs
+    if judge.engine == "openai":
+        body |= judge.engine_options
+    return {k: v for k, v in body.items() if v is not None}
+
+
+def read_completion(completion: Any, split: bool) -> Reply:
+    """What a chat completion says.
+
+    Args:
+        completion: as the SDK gives it, or anything with the same attributes.
+        split: whether reasoning may stand before the answer in its text.
+    """
+    choices = getattr(completion, "choices", None)
+    if not choices or getattr(choices[0], "message", None) is None:
+        shown = completion.to_json() if hasattr(completion, "to_json") else str(completion)
+        return Reply(None, f"the server's reply has no choices: {' '.join(shown.split())[:300]}")
+    message, finish = choices[0].message, choices[0].finish_reason
+    raw = _text(message.content)
+    if getattr(message, "refusal", None):
+        raw, finish = raw or message.refusal, REFUSAL
+    elif not raw and finish != CONTENT_FILTER and _reasoned(message):
+        finish = REASONING_ONLY
+    elif split:
+        answer = split_reasoning(raw, Marks())
+        raw, finish = ("", REASONING_ONLY) if answer is None else (answer, finish)
+    prompt, cached, output = _usage(getattr(completion, "usage", None))
+    return Reply(
+        raw=raw,
+        finish_reason=finish,
+        model=str(getattr(completion, "model", None) or ""),
+        prompt_tokens=prompt,
+        cached_tokens=cached,
+        output_tokens=output,
+    )
+
+
 def is_local(url: str | None) -> bool:
     """Whether an address lies on this machine or its own network, where servers ask no key."""
     host = urlsplit(url or "").hostname or ""
@@ -279,7 +319,8 @@ def is_local(url: str | None) -> bool:
     return address.is_loopback or address.is_private
 
 
-def _is_openai(url: str | None) -> bool:
+def is_openai(url: str | None) -> bool:
+    """Whether an address is one of OpenAI's own; so is none at all."""
     host = urlsplit(url or "https://api.openai.com").hostname or ""
     return host.endswith((".openai.com", ".azure.com"))
 
