@@ -90,7 +90,7 @@ def check(folder: str, benchmark_name: str) -> list[str]:
     benchmark = get_benchmark(benchmark_name)
     pack = load_pack(folder, benchmark)
     counted: dict[tuple[str, str], int] = {}
-    longest: dict[str, int] = {}
+    longest: dict[tuple[str, str], int] = {}
     for prompt in sample_prompts(benchmark):
         for language in pack.languages:
             for rationale in (True, False):
@@ -99,13 +99,14 @@ def check(folder: str, benchmark_name: str) -> list[str]:
                     raise ConfigError(
                         f"{folder}: stage {prompt.stage} ({language}): a message is empty"
                     )
+                size = sum(len(str(m["content"])) for m in messages)
+                key = (prompt.stage, language)
+                longest[key] = max(longest.get(key, 0), size)
             counted[prompt.stage, language] = counted.get((prompt.stage, language), 0) + 1
-            size = sum(len(str(m["content"])) for m in messages)
-            longest[prompt.stage] = max(longest.get(prompt.stage, 0), size)
     lines = [f"pack {pack.name} {pack.version}: {', '.join(pack.languages)}"]
     for (stage, language), n in sorted(counted.items()):
         lines.append(
-            f"  {stage} ({language}): rendered {n} times, up to {longest[stage]} characters"
+            f"  {stage} ({language}): rendered {n} times, up to {longest[stage, language]} characters"
         )
     unseen = [s for s in benchmark.stages if not any(stage == s for stage, _ in counted)]
     lines += [f"  {s}: not in the sample data, loaded only" for s in unseen]
