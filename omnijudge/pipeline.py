@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
 
-from omnijudge import __version__, tables
+from omnijudge import __version__
 from omnijudge.analysis.systems import choose_baseline
 from omnijudge.asking import Asking
 from omnijudge.benchmarks import get_benchmark
-from omnijudge.benchmarks.base import Partition
 from omnijudge.benchmarks.declared import description
 from omnijudge.config import PanelConfig, RunConfig
 from omnijudge.errors import ConfigError, DataError, Problem
@@ -30,10 +29,10 @@ from omnijudge.judge_step import JudgeStep, LimitSet, check_price
 from omnijudge.judging.replay import ReplayedAnswers
 from omnijudge.judging.verdicts import StoredAnswers
 from omnijudge.model_lock import read_lock, settle_lock
-from omnijudge.partitions import TableReader
 from omnijudge.progress import Progress
 from omnijudge.results import ResultCounts, invalid_beyond, write_results
 from omnijudge.run_directory import INGEST, OWN_STORE, PACKS, RunDirectory, changed_keys
+from omnijudge.run_questions import asking_over
 from omnijudge.seats import default_store, open_seats, resolve_options
 from omnijudge.summary import unit_clusters
 from omnijudge.usage import Usage, added, plain_usage, total
@@ -165,7 +164,9 @@ class _Run:
         with ExitStack() as stack:
             store = None if self.flags.dry_run else stack.enter_context(self.open_store())
             self.connect(store)
-            asking = self.asking(ingest, folder, stack)
+            asking = asking_over(
+                self.config, self.benchmark, self.options, self.seats, ingest, folder, stack
+            )
             if self.flags.dry_run:
                 self.judge(asking, store, inputs)
                 self.count_inputs(ingest)
@@ -288,36 +289,6 @@ class _Run:
             result = sit_exam(exam, self.benchmark, seat, self.config, store, self.progress)
             self.exams[seat.judge.name] = result.manifest()
             check_passed([(result, seat.judge.exam or 0.0)])
-
-    def asking(self, ingest: Ingest, folder: Path, stack: ExitStack) -> Asking:
-        units = [block_units(ingest.annotations.units, ids) for ids in ingest.plan.blocks]
-        schemas = {
-            "outputs": tables.OUTPUTS,
-            "chunks": self.benchmark.chunk_schema,
-            "stages": self.benchmark.stage_schema,
-        }
-        readers = {
-            n: TableReader(folder / f"{n}.parquet", s, ingest.groups[n]) for n, s in schemas.items()
-        }
-        for reader in readers.values():
-            stack.callback(reader.close)
-
-        def load(block: int, system: int, with_chunks: bool = False) -> Partition:
-            at = ingest.plan.position(block, system)
-            wanted = with_chunks or self.benchmark.questions_need_chunks
-            chunks = readers["chunks"].read(at) if wanted else schemas["chunks"].empty_table()
-            return Partition(
-                ingest.plan.systems[system],
-                units[block],
-                readers["outputs"].read(at),
-                chunks,
-                readers["stages"].read(at),
-                folder=self.config.data.folder,
-            )
-
-        judge = self.config.judge
-        how = judge.combine if isinstance(judge, PanelConfig) else "mean"
-        return Asking(self.benchmark, self.options, ingest.plan, self.seats, how, load)
 
     def judge(self, asking: Asking, store: JudgementStore | None, inputs: dict[str, Any]) -> None:
         """Asks all judges what is open; writes down what it costs while it goes on."""
