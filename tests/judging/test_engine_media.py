@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from requirements import need
 
 from omnijudge.config import JudgeConfig
 from omnijudge.judging.engines import open_engine
 from omnijudge.judging.types import Engine, Reply, Request
-from requirements import need
 
 pytestmark = pytest.mark.engine
 

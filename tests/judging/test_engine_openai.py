@@ -11,6 +11,7 @@ from email.utils import format_datetime
 from typing import Any
 
 import pytest
+from fakes.http_judge import Fault, HttpJudge
 
 from omnijudge.config import JudgeConfig, SamplingConfig, ThinkingConfig
 from omnijudge.errors import ConfigError
@@ -18,7 +19,6 @@ from omnijudge.judging.engines import engine_identity, open_engine, openai
 from omnijudge.judging.engines.reasoning import REASONING_ONLY
 from omnijudge.judging.engines.retry import retry_after
 from omnijudge.judging.types import Engine, Reply, Request
-from fakes.http_judge import Fault, HttpJudge
 
 KEY = "sk-secret-of-the-test"
 SCHEMA = {

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from requirements import need
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "bench_gpu.py"

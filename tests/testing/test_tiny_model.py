@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from requirements import need
 
 pytestmark = pytest.mark.engine
