@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from omnijudge import tables
 from omnijudge.benchmarks.base import Outputs
+from omnijudge.benchmarks.omni_interactscope.checks import kind, shown
 from omnijudge.benchmarks.omni_interactscope.jsonlines import number
 from omnijudge.benchmarks.omni_interactscope.reader import Interaction
 from omnijudge.benchmarks.omni_interactscope.schemas import CHUNK_SCHEMA
@@ -80,7 +82,11 @@ def system_problems(system: str, settings: SystemConfig, annotated: Set[str]) ->
     """
     assert settings.path is not None
     source = find_outputs(settings.path)
-    found = [*source.problems, *_strangers(source, settings.path, annotated)]
+    found = [
+        *source.problems,
+        *_strangers(source, settings.path, annotated),
+        *_left_over(source, settings.path, annotated),
+    ]
     return [_about(p, system) for p in found]
 
 
@@ -180,10 +186,10 @@ def parse_trajectory(
     faults: list[str] = []
     granularity = row.get("granularity", "response")
     if granularity not in GRANULARITIES:
-        faults.append(f"granularity {granularity!r} is none of {', '.join(GRANULARITIES)}")
+        faults.append(f"granularity {shown(granularity)} is none of {', '.join(GRANULARITIES)}")
     listed = row.get("outputs")
     if not isinstance(listed, list):
-        faults.append("outputs must be a list")
+        faults.append(f"outputs must be a list, found {kind(listed)}")
         listed = []
     scale = 1000.0 if time_unit == "ms" else 1.0
     outputs: list[Output] = []
@@ -211,8 +217,10 @@ def parse_trajectory(
         message = f"{'; '.join(faults[:3])}{more}; nothing of this trajectory is used"
         raise Unusable(Problem("wrong_format", "error", spot.file, spot.place, message))
     if without_time and notes is not None:
+        at = without_time[0]
         message = (
-            f"outputs without a finite time t were dropped (first: outputs[{without_time[0]}])"
+            "outputs without a finite time t were dropped "
+            f"(first: outputs[{at}], t is {shown(listed[at].get('t'))})"
         )
         _note(notes, "dropped_bad_time", "warning", spot, message, len(without_time))
     return Trajectory(tuple(outputs), granularity)
@@ -226,6 +234,14 @@ def _note_times(
     if beyond:
         message = f"outputs after the end of the clip at {interaction.clip_end:g} s; they are kept"
         _note(notes, "beyond_clip", "info", spot, message, beyond)
+    before = sum(t < 0 for t in times)
+    if before:
+        message = "outputs before 0 s, the start of the recording; they stand as they are"
+        _note(notes, "negative_time", "warning", spot, message, before)
+    backwards = sum(b < a for a, b in pairwise(times))
+    if backwards:
+        message = "outputs that stand behind later ones; they are put in order of time"
+        _note(notes, "unsorted", "info", spot, message, backwards)
     if len(times) > 2 and sorted(times)[len(times) // 2] > 100 * max(interaction.clip_end, 1.0):
         message = "the times look like milliseconds; if so, write time_unit: ms for this system"
         _note(notes, "suspect_ms", "warning", spot, message)
@@ -286,10 +302,30 @@ def _strangers(source: Source, path: str, known: Set[str]) -> list[Problem]:
     if not strangers:
         return []
     message = (
-        f"trajectories of interactions that are not annotated, such as {strangers[0]!r}; "
+        f"trajectories of interactions that are not annotated: {_some(strangers)}; "
         "they are not used"
     )
     return [Problem("not_listed", "warning", path, "", message, count=len(strangers))]
+
+
+def _left_over(source: Source, path: str, known: Set[str]) -> list[Problem]:
+    """Files of a folder that hold no trajectory and bear no interaction's name."""
+    used = {file for name, files in source.transcripts.items() if name in known for file in files}
+    left = [file for file in source.faults if file not in used]
+    found = [p for file in left for p in source.faults[file] if p.code == "bad_json"]
+    if left:
+        names = _some([_relative(file, path) for file in left])
+        message = f"files that hold no trajectory and bear no interaction's name: {names}; not used"
+        found.append(Problem("unused_file", "info", path, "", message, count=len(left)))
+    if source.refused is None and not used and not known & source.spots.keys():
+        message = "nothing here is about an annotated interaction; correct the path or the names"
+        found.append(Problem("no_outputs", "error", path, "", message))
+    return found
+
+
+def _some(names: Sequence[str]) -> str:
+    """The first names of a list."""
+    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
 
 
 def _about(problem: Problem, system: str, sample_id: str | None = None) -> Problem:

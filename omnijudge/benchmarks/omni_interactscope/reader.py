@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import orjson
 import pyarrow as pa
 
 from omnijudge import tables
+from omnijudge.benchmarks.omni_interactscope.checks import Check, UnknownKeys, kind, shown
 from omnijudge.benchmarks.omni_interactscope.jsonlines import json_lines, number
 from omnijudge.benchmarks.omni_interactscope.schemas import INTERACTION, TARGET, UNIT_SCHEMA
 from omnijudge.benchmarks.omni_interactscope.windows import TASKS, target_windows
@@ -21,6 +22,8 @@ from omnijudge.values import has_cjk
 RUBRICS = ("tool_set", "general", "event", "translation", "assistance")
 _KEYS = {"interaction_id", "video_id", "task", "language", "request", "request_time"}
 _KEYS |= {"clip_start", "clip_end", "valid", "targets"}
+_TARGET_KEYS = ("target_id", "order", "reference", "rubric", "ref_time", "interval", "tools")
+_PASSED_ON = {"interactions": "is passed on as a column"}
 _ORDERED_WITH_REQUEST = ("T8-B", "T8-C")
 
 
@@ -87,13 +90,14 @@ def read_annotations(path: Path, tolerance: float) -> Listing:
     seen: dict[str, str] = {}
     bad: set[str] = set()
     listed = 0
+    unknown = UnknownKeys()
     try:
         for line in json_lines(read_bytes(path), file, problems):
             listed += 1
-            check = _Check(file, line.place, problems)
+            check = Check(file, line.place, problems)
             row = line.value
             if not isinstance(row, dict):
-                check.error("wrong_root", f"must be an object, found {_kind(row)}")
+                check.error("wrong_root", f"must be an object, found {kind(row)}")
                 continue
             identity = _identity(row, check)
             if identity is None:
@@ -107,11 +111,15 @@ def read_annotations(path: Path, tolerance: float) -> Listing:
                 bad.add(identity)
                 continue
             seen[identity] = line.place
+            unknown.add("interactions", row.keys(), _KEYS, line.place)
+            for target in _objects(row.get("targets")):
+                unknown.add("targets", target.keys(), _TARGET_KEYS, line.place)
             interaction = _interaction(identity, row, check, tolerance)
             if interaction is not None:
                 found[identity] = interaction
     except UnreadableFile as e:
         problems.append(e.problem)
+    problems += unknown.problems(file, _PASSED_ON)
     usable = {k: found[k] for k in sorted(found) if k not in bad}
     if not listed and not problems:
         message = "lists no interaction; write one JSON object a line"
@@ -119,77 +127,24 @@ def read_annotations(path: Path, tolerance: float) -> Listing:
     return Listing(usable, problems, listed)
 
 
-class _Check:
-    """Collects the problems of one interaction."""
-
-    def __init__(self, file: str, place: str, problems: list[Problem]) -> None:
-        self.file = file
-        self.place = place
-        self.problems = problems
-        self.sample_id: str | None = None
-        self.failed = False
-
-    def error(self, code: str, message: str) -> None:
-        self.failed = True
-        self._add(code, "error", message)
-
-    def warn(self, code: str, message: str) -> None:
-        self._add(code, "warning", message)
-
-    def info(self, code: str, message: str) -> None:
-        self._add(code, "info", message)
-
-    def _add(self, code: str, level: Literal["error", "warning", "info"], message: str) -> None:
-        self.problems.append(Problem(code, level, self.file, self.place, message, self.sample_id))
-
-    def time(self, row: dict[str, Any], key: str, owner: str = "") -> float | None:
-        """A time that has to be there."""
-        value = row.get(key)
-        seconds = number(value)
-        if seconds is None:
-            what = "is missing" if value is None else f"is {value!r}"
-            self.error(
-                "missing_time" if value is None else "bad_time",
-                f"{owner}{key} {what}; write a finite number of seconds",
-            )
-        return seconds
-
-    def text(self, row: dict[str, Any], key: str, owner: str = "") -> str:
-        value = row.get(key)
-        if value is None:
-            return ""
-        if not isinstance(value, str):
-            self.error("bad_text", f"{owner}{key} must be text, found {_kind(value)}")
-            return ""
-        return value
-
-
-def _identity(row: dict[str, Any], check: _Check) -> str | None:
-    value = row.get("interaction_id")
-    if isinstance(value, int) and not isinstance(value, bool):
-        value = str(value)
-    if not isinstance(value, str) or not value.strip():
-        check.error("missing_key", "interaction_id is missing; give each interaction an id")
-        return None
-    check.sample_id = value
-    if any(ord(c) < 32 for c in value):
-        check.error("bad_id", f"interaction_id {value!r} has control characters")
-        return None
-    return value
+def _identity(row: dict[str, Any], check: Check) -> str | None:
+    identity = check.name(row.get("interaction_id"), "interaction_id")
+    check.sample_id = identity
+    return identity
 
 
 def _interaction(
-    identity: str, row: dict[str, Any], check: _Check, tolerance: float
+    identity: str, row: dict[str, Any], check: Check, tolerance: float
 ) -> Interaction | None:
     valid = row.get("valid", True)
     if not isinstance(valid, bool):
-        check.error("bad_value", f"valid must be true or false, found {valid!r}")
+        check.error("bad_value", f"valid must be true or false, found {shown(valid)}")
     if valid is False:
         check.info("invalid_interaction", "valid is false: left out for every system")
         return None
     task = row.get("task")
     if task not in TASKS:
-        check.error("unknown_task", f"task {task!r} is unknown; there are {', '.join(TASKS)}")
+        check.error("unknown_task", f"task {shown(task)} is unknown; there are {', '.join(TASKS)}")
         return None
     clip_start, clip_end = check.time(row, "clip_start"), check.time(row, "clip_end")
     request_time = None
@@ -201,23 +156,29 @@ def _interaction(
     if start is not None and clip_end is not None and clip_end < start:
         check.error("bad_time", f"clip_end {clip_end:g} lies before {start:g}, where it begins")
     request = check.text(row, "request")
-    video = row.get("video_id")
-    if video is None or video == "":
+    if request == "" and task != "T8-A":
+        check.warn("no_request", "request is missing; the judge will see none")
+    video: str | None = identity
+    if row.get("video_id") in (None, ""):
         check.warn("no_video_id", "video_id is missing; the interaction is a cluster of its own")
-        video = identity
+    else:
+        video = check.name(row["video_id"], "video_id")
     targets = _targets(row.get("targets"), task, check)
+    language = check.text(row, "language")
     if check.failed:
         return None
     assert clip_start is not None
     assert clip_end is not None
+    assert request is not None
+    assert video is not None
+    _warn_of_times(targets, request_time, clip_start, clip_end, check)
     _warn_of_empty_windows(task, targets, request_time, tolerance, check)
-    language = row.get("language")
-    if not isinstance(language, str) or not language:
+    if not language:
         cjk = has_cjk(request) or any(has_cjk(t.reference) for t in targets)
         language = "zh" if cjk else "en"
     return Interaction(
         identity,
-        str(video),
+        video,
         task,
         language,
         request,
@@ -229,40 +190,42 @@ def _interaction(
     )
 
 
-def _targets(rows: Any, task: str, check: _Check) -> tuple[Target, ...]:
+def _targets(rows: Any, task: str, check: Check) -> tuple[Target, ...]:
     if not isinstance(rows, list) or not rows:
         check.error("missing_key", "targets must be a list with one target at least")
         return ()
     found: list[Target] = []
-    seen: set[str] = {INTERACTION}
+    seen: set[str] = set()
     for place, row in enumerate(rows):
         owner = f"targets[{place}]: "
         if not isinstance(row, dict):
-            check.error("wrong_root", f"{owner}must be an object, found {_kind(row)}")
+            check.error("wrong_root", f"{owner}must be an object, found {kind(row)}")
             continue
-        target_id = row.get("target_id")
-        target_id = str(target_id) if isinstance(target_id, str | int) else ""
-        if not target_id.strip():
-            check.error("missing_key", f"{owner}target_id is missing")
+        target_id = check.name(row.get("target_id"), f"{owner}target_id")
+        if target_id == INTERACTION:
+            check.error(
+                "bad_id", f"{owner}target_id {target_id!r} is kept for the whole interaction"
+            )
         elif target_id in seen:
             check.error("duplicate_id", f"{owner}target_id {target_id!r} is taken already")
-        seen.add(target_id)
         span = _span(row, task, owner, check)
-        order = number(row.get("order", place + 1))
+        order = number(place + 1 if row.get("order") is None else row["order"])
         if order is None:
-            check.error("bad_value", f"{owner}order must be a number, found {row['order']!r}")
+            check.error("bad_value", f"{owner}order must be a number, found {shown(row['order'])}")
         reference = check.text(row, "reference", owner)
         tools = _tools(row, owner, check) if task == "T1" else None
         rubric = _rubric(row.get("rubric"), task, owner, check)
-        if task != "T1" and not reference.strip():
+        if task != "T1" and reference is not None and not reference.strip():
             check.error("missing_key", f"{owner}reference is missing; the judge compares with it")
-        if span is not None and order is not None:
-            found.append(Target(target_id, order, reference, rubric, *span, tools))
+        if target_id is None or span is None or order is None or reference is None:
+            continue
+        seen.add(target_id)
+        found.append(Target(target_id, order, reference, rubric, *span, tools))
     # Ties keep the order of the file, because sorting is stable.
     return tuple(sorted(found, key=lambda t: (t.start, t.order)))
 
 
-def _span(row: dict[str, Any], task: str, owner: str, check: _Check) -> tuple[float, float] | None:
+def _span(row: dict[str, Any], task: str, owner: str, check: Check) -> tuple[float, float] | None:
     interval = row.get("interval")
     if interval is None:
         if task == "T8-A":
@@ -270,9 +233,11 @@ def _span(row: dict[str, Any], task: str, owner: str, check: _Check) -> tuple[fl
             return None
         at = check.time(row, "ref_time", owner)
         return None if at is None else (at, at)
+    if row.get("ref_time") is not None:
+        check.warn("two_times", f"{owner}has ref_time and interval; the interval counts")
     ends = [number(v) for v in interval] if isinstance(interval, list) else []
     if len(ends) != 2 or ends[0] is None or ends[1] is None:
-        check.error("bad_time", f"{owner}interval {interval!r} must be two numbers of seconds")
+        check.error("bad_time", f"{owner}interval {shown(interval)} must be two numbers of seconds")
         return None
     if ends[1] < ends[0]:
         check.error("bad_time", f"{owner}interval {interval!r} ends before it starts")
@@ -280,7 +245,7 @@ def _span(row: dict[str, Any], task: str, owner: str, check: _Check) -> tuple[fl
     return ends[0], ends[1]
 
 
-def _tools(row: dict[str, Any], owner: str, check: _Check) -> tuple[str, ...]:
+def _tools(row: dict[str, Any], owner: str, check: Check) -> tuple[str, ...]:
     tools = row.get("tools")
     if not isinstance(tools, list) or not all(isinstance(t, str) for t in tools):
         check.error("missing_key", f"{owner}T1 needs tools: the list of tool names to be called")
@@ -290,21 +255,42 @@ def _tools(row: dict[str, Any], owner: str, check: _Check) -> tuple[str, ...]:
     return tuple(tools)
 
 
-def _rubric(value: Any, task: str, owner: str, check: _Check) -> str:
+def _rubric(value: Any, task: str, owner: str, check: Check) -> str:
     if task == "T1":
         if value is not None and value != "tool_set":
-            check.warn("rubric_ignored", f"{owner}T1 compares tools; rubric {value!r} is not used")
+            check.warn(
+                "rubric_ignored", f"{owner}T1 compares tools; rubric {shown(value)} is not used"
+            )
         return "tool_set"
     if value is None:
         return "assistance" if task.startswith("T8") else "event"
     if value not in RUBRICS:
         check.error(
             "unknown_rubric",
-            f"{owner}rubric {value!r} is unknown; there are {', '.join(RUBRICS)}",
+            f"{owner}rubric {shown(value)} is unknown; there are {', '.join(RUBRICS)}",
         )
     elif value == "tool_set":
         check.error("unknown_rubric", f"{owner}rubric tool_set belongs to T1; name another")
     return str(value)
+
+
+def _warn_of_times(
+    targets: tuple[Target, ...],
+    request_time: float | None,
+    clip_start: float,
+    clip_end: float,
+    check: Check,
+) -> None:
+    """Times outside the clip: most often another unit or another clock."""
+    times = {} if request_time is None else {"request_time": (request_time, request_time)}
+    times |= {f"target {t.target_id!r}": (t.start, t.end) for t in targets}
+    for what, (start, end) in times.items():
+        if start < clip_start or end > clip_end:
+            at = f"{start:g}" if start == end else f"{start:g} to {end:g}"
+            check.warn(
+                "outside_clip",
+                f"{what}: {at} s lies outside the clip, {clip_start:g} to {clip_end:g} s",
+            )
 
 
 def _warn_of_empty_windows(
@@ -312,7 +298,7 @@ def _warn_of_empty_windows(
     targets: tuple[Target, ...],
     request_time: float | None,
     tolerance: float,
-    check: _Check,
+    check: Check,
 ) -> None:
     if task not in _ORDERED_WITH_REQUEST or request_time is None:
         return
@@ -370,10 +356,10 @@ def unit_table(interactions: dict[str, Interaction]) -> pa.Table:
     return tables.make(UNIT_SCHEMA, columns)  # type: ignore[arg-type]
 
 
+def _objects(value: Any) -> list[dict[str, Any]]:
+    """The objects of a list; nothing where it is no list."""
+    return [v for v in value if isinstance(v, dict)] if isinstance(value, list) else []
+
+
 def _plain(value: Any) -> str:
     return value if isinstance(value, str) else orjson.dumps(value).decode()
-
-
-def _kind(value: Any) -> str:
-    names = {dict: "an object", list: "a list", str: "text", type(None): "null", bool: "a boolean"}
-    return names.get(type(value), "a number")

@@ -15,6 +15,7 @@ from typing import Any
 
 import orjson
 
+from omnijudge.benchmarks.omni_interactscope.checks import UnknownKeys
 from omnijudge.benchmarks.omni_interactscope.jsonlines import json_lines, json_value
 from omnijudge.errors import Problem
 from omnijudge.transcripts.files import UnreadableFile, is_blank, read_bytes
@@ -22,6 +23,9 @@ from omnijudge.transcripts.files import UnreadableFile, is_blank, read_bytes
 Stamp = tuple[tuple[str, int, int], ...]
 _UTF8_MARK = b"\xef\xbb\xbf"
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_ROW_KEYS = frozenset(("interaction_id", "granularity", "outputs"))
+_OUTPUT_KEYS = frozenset(("t", "text", "tools"))
+_PASSED_OVER = {"trajectories": "is passed over"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +47,14 @@ class Source:
         spots: interaction id -> every trajectory that names it (one, unless something is wrong).
         transcripts: name of a file without suffix, and of its folder -> files that hold no
             trajectory.
+        faults: such a file -> what keeps it from being one of trajectories.
         problems: what is wrong with whole files, and with rows that name no interaction.
         refused: why nothing of a system's only file can be used; None if something can.
     """
 
     spots: Mapping[str, Sequence[Spot]]
     transcripts: Mapping[str, Sequence[str]]
+    faults: Mapping[str, Sequence[Problem]]
     problems: Sequence[Problem]
     refused: Problem | None = None
 
@@ -119,38 +125,43 @@ def _find(path: str, stamp: Stamp) -> Source:
     alone = not os.path.isdir(path)
     spots: dict[str, list[Spot]] = {}
     transcripts: dict[str, list[str]] = {}
+    faults: dict[str, Sequence[Problem]] = {}
     refused: Problem | None = None
     for file, _, _ in stamp:
+        found: list[Problem] = []
         try:
-            rows = _rows(file, read_bytes(file), alone, problems)
+            rows = _rows(file, read_bytes(file), alone, found)
         except UnreadableFile as e:
-            problems.append(e.problem)
+            problems += [*found, e.problem]
             refused = e.problem if alone else None
             continue
         if rows is None:
+            faults[file] = found
             # A set, because folder and file may bear the same name.
             for name in sorted({Path(file).stem, Path(file).parent.name}):
                 transcripts.setdefault(name, []).append(file)
-        for row in rows or ():
+            continue
+        problems += found
+        for row in rows:
             identity = row.identity
-            if identity is None and len(rows or ()) == 1 and not alone:
+            if identity is None and len(rows) == 1 and not alone:
                 identity = Path(file).stem
             if identity is None:
                 message = "a trajectory needs interaction_id; the row is not used"
                 problems.append(Problem("missing_key", "error", file, row.spot.place, message))
             else:
                 spots.setdefault(identity, []).append(row.spot)
-    return Source(spots, transcripts, tuple(problems), refused)
+    return Source(spots, transcripts, faults, tuple(problems), refused)
 
 
-def _rows(file: str, data: bytes, alone: bool, problems: list[Problem]) -> list[_Row] | None:
+def _rows(file: str, data: bytes, alone: bool, faults: list[Problem]) -> list[_Row] | None:
     """Trajectories of a file; None if it holds none and may be a transcript.
 
     Args:
         file: its path.
         data: its bytes.
         alone: it is all there is of a system, so that it must hold trajectories.
-        problems: where findings go.
+        faults: where findings go.
 
     Raises:
         UnreadableFile: it is in another encoding, or holds no trajectory and must.
@@ -159,20 +170,20 @@ def _rows(file: str, data: bytes, alone: bool, problems: list[Problem]) -> list[
         message = f"the file is empty ({len(data)} bytes); write it again"
         raise UnreadableFile("empty_file", file, "", message)
     body = data.lstrip(_UTF8_MARK + b" \t\r\n")
-    faults: list[Problem] = []
+    unknown = UnknownKeys()
     rows: list[_Row] = []
     if body.startswith((b"{", b"[")) or data.startswith(_UTF16_MARKS):
         for spot, value in _values(file, data, faults):
             if isinstance(value, dict) and "outputs" in value:
                 rows.append(_Row(_identity(value), spot))
+                _note_keys(value, spot.place, unknown)
             else:
                 message = (
                     "is no trajectory; write an object with interaction_id and the list outputs"
                 )
                 faults.append(Problem("wrong_format", "error", file, spot.place, message))
-    if rows or alone:
-        problems += faults
     if rows:
+        faults += unknown.problems(file, _PASSED_OVER)
         return rows
     if alone:
         message = (
@@ -181,6 +192,14 @@ def _rows(file: str, data: bytes, alone: bool, problems: list[Problem]) -> list[
         )
         raise UnreadableFile("wrong_format", file, "", message)
     return None
+
+
+def _note_keys(row: Mapping[str, Any], place: str, unknown: UnknownKeys) -> None:
+    unknown.add("trajectories", row.keys(), _ROW_KEYS, place)
+    outputs = row["outputs"]
+    for entry in outputs if isinstance(outputs, list) else ():
+        if isinstance(entry, dict) and not entry.keys() <= _OUTPUT_KEYS:
+            unknown.add("outputs", entry.keys(), _OUTPUT_KEYS, place)
 
 
 def _values(file: str, data: bytes, faults: list[Problem]) -> Iterator[tuple[Spot, Any]]:
