@@ -32,6 +32,7 @@ from tests.statistics.populations import CORE, Setting, judged, metric_of, truth
 
 FULL, REDUCED = 2000, 200
 BLOCK = 50
+SEED = 1
 Band = tuple[float, float]
 
 
@@ -45,7 +46,7 @@ def blocks(
     name: str, v: int, datasets: int, n_systems: int = 1, setting: Setting | None = None
 ) -> Iterator[list[Array]]:
     """Units of some data sets at a time."""
-    rng = np.random.default_rng([v, n_systems, *map(ord, name)])
+    rng = np.random.default_rng([SEED, v, n_systems, *map(ord, name)])
     for _ in range(datasets // BLOCK):
         yield units(name, rng, BLOCK, v, n_systems, setting=setting)
 
@@ -69,7 +70,7 @@ CAREFUL: list[tuple[str, Band]] = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "band"), CAREFUL)
-@pytest.mark.parametrize("v", [60, 120, 250])
+@pytest.mark.parametrize("v", [60, 250])
 def test_careful_intervals(name: str, band: Band, v: int) -> None:
     # Six tasks need 4 videos each, so 68 at these shares.
     check(careful_coverage(name, max(v, 68) if name == "SIX" else v, FULL), band, FULL)
@@ -132,10 +133,10 @@ def null_differences(
     name: str, v: int, datasets: int, setting: Setting | None = None
 ) -> list[Differences]:
     """Pairs of equal systems; each data set is one comparison."""
-    settings = IntervalSettings(replicates=999, interval="jackknife")
     found = []
-    for first, second in blocks(name, v, datasets, 2, setting):
+    for block, (first, second) in enumerate(blocks(name, v, datasets, 2, setting)):
         metric = metric_of(name)
+        settings = IntervalSettings(replicates=999, interval="jackknife", seed=block)
         (one,) = compare_to_baseline(
             [metric],
             list(second.sum(axis=2)),
@@ -155,7 +156,7 @@ DIFFERENCES: list[tuple[str, Band]] = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "band"), DIFFERENCES)
-@pytest.mark.parametrize("v", [20, 60, 250])
+@pytest.mark.parametrize("v", [20, 60])
 def test_differences(name: str, band: Band, v: int) -> None:
     found = null_differences(name, v, FULL)
     p_values = np.concatenate([d.p_value for d in found])
@@ -229,7 +230,7 @@ RECTIFIED = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "kind"), RECTIFIED)
-@pytest.mark.parametrize("n", [25, 40, 80])
+@pytest.mark.parametrize("n", [25, 40])
 @pytest.mark.parametrize("target", ["finite", "superpopulation"])
 def test_rectified(name: str, kind: str, n: int, target: Target) -> None:
     covered, width, widest = rectified(name, kind, n, FULL, target)
@@ -271,7 +272,7 @@ def in_strata(name: str, kind: str, n: int, target: Target, datasets: int) -> tu
 @pytest.mark.parametrize(
     ("name", "kind"), [("JOINT_mid", "noisy"), ("F1_mid", "lenient"), ("F1_mid", "useless")]
 )
-@pytest.mark.parametrize("n", [25, 40, 80])
+@pytest.mark.parametrize("n", [25, 80])
 @pytest.mark.parametrize("target", ["finite", "superpopulation"])
 def test_rectified_in_strata(name: str, kind: str, n: int, target: Target) -> None:
     covered, width = in_strata(name, kind, n, target, FULL)
