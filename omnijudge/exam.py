@@ -321,6 +321,7 @@ def check_passed(results: Sequence[tuple[ExamResult, float]]) -> None:
     low = [
         f"judge {r.judge} passed {r.passed} of {len(r.graded)} exam questions "
         f"({percent(r.rate)}), {percent(least)} are asked for"
+        + (f" (not all were asked: {r.stop.message})" if r.stop is not None else "")
         for r, least in results
         if r.rate < least
     ]

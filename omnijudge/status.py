@@ -42,6 +42,8 @@ def status_lines(run: str, config: RunConfig | None = None) -> list[str]:
     missing = {s: n for s, n in counts["missing_outputs"].items() if n}
     if missing:
         lines.append("missing outputs: " + ", ".join(f"{s} {n}" for s, n in missing.items()))
+    for judge, exam in (manifest.get("exam") or {}).items():
+        lines.append(f"exam: judge {judge} passed {exam['passed']} of {exam['questions']}")
     if config is not None:
         lines += _changes(manifest, config)
     return lines

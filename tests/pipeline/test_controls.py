@@ -13,11 +13,16 @@ import pytest
 from golden.omniinteract_run import GOLDEN, judged
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from naive import omniinteract as naive
 
 import omnijudge
+from omnijudge import tables
 from omnijudge.benchmarks import get_benchmark
 from omnijudge.benchmarks.base import Partition
-from omnijudge.benchmarks.omniinteract import benchmark
+from omnijudge.benchmarks.omniinteract import benchmark, reader
+from omnijudge.benchmarks.omniinteract.layout import Sample
+from omnijudge.benchmarks.omniinteract.schemas import UNIT_SCHEMA
+from omnijudge.benchmarks.omniinteract.slots import UnusableAnnotation, build_slots
 from omnijudge.config import build_config
 from omnijudge.controls import control_name, is_control, partners
 from omnijudge.errors import ConfigError
@@ -148,6 +153,69 @@ def test_oracle_earns_the_core_weight_in_the_golden_set(phrases: Any) -> None:
     run = build_config(values, GOLDEN, "golden")
     seen = check_oracle(run, parts_of(run, ["oracle"])["oracle"], phrases)
     assert all(seen[s] >= 5 for s in ("multi_turn", "nested", "1QnA")), seen
+
+
+times = st.integers(0, 30).map(float)
+one_to_one = st.lists(
+    st.fixed_dictionaries(
+        {
+            "question_time": times,
+            "answer_time": times,
+            "question_text": st.just("what?"),
+            "answer_text": st.sampled_from(["a red mug", "杯子", ""]),
+            "is_interrupted": st.sampled_from([False, False, True]),
+        }
+    ),
+    max_size=5,
+)
+one_to_many = st.fixed_dictionaries(
+    {
+        "question_time": times,
+        "question_text": st.just("guide me"),
+        "answers": st.lists(
+            st.fixed_dictionaries(
+                {"answer_time": times, "answer_text": st.sampled_from(["stir", "搅拌"])}
+            ),
+            max_size=5,
+        ),
+    }
+)
+
+
+@settings(max_examples=300, derandomize=True, deadline=None)
+@given(
+    st.one_of(
+        st.tuples(st.sampled_from(["multi_turn", "nested"]), one_to_one),
+        st.tuples(st.just("1QnA"), one_to_many),
+    )
+)
+def test_oracle_by_the_slow_twin(sample: tuple[str, Any]) -> None:
+    """Random annotations with every kind of odd window, scored by the naive evaluator."""
+    scene, root = sample
+    try:
+        slots = build_slots(root, scene, 60.0)
+    except UnusableAnnotation:
+        return
+    rows: dict[str, list[Any]] = {n: [] for n in UNIT_SCHEMA.names}
+    reader._unit_rows(Sample("x", scene, Path("a.json"), "list", "row 0", "x"), slots, rows)
+    options = resolve_options(benchmark, {})
+    said = benchmark.oracle(tables.make(UNIT_SCHEMA, dict(rows)), "o", options).to_pylist()
+    chunks = [
+        {"timestamp": [c["start"], c["end"]], "text": c["text"], "aligned_words": c["words"]}
+        for c in said
+    ]
+    verdict = json.dumps({"score": 1, "flag": "neutral", "trigger_phrase": "a red mug"})
+    found = naive.score_sample(
+        root, {"chunks": chunks}, scene, lambda call: verdict, naive.DEFAULTS, []
+    )
+    assert not found["unmatched"]
+    for slot, scored in zip(slots, found["slots"], strict=True):
+        inside = [(s.t_start, s.slot_id) for s in slots if s.t_start <= slot.t_a < s.t_end]
+        if slot.interrupted or max(inside, default=None) != (slot.t_start, slot.slot_id):
+            continue
+        weight = 1.0 if (slot.step or 1) > 1 else 0.8
+        assert scored["TP"] == pytest.approx(weight, abs=1e-12)
+        assert (scored["FP"], scored["FN"]) == (0, 0)
 
 
 def test_oracle_never_speaks_into_another_slot() -> None:

@@ -265,6 +265,7 @@ def test_a_run_stops_at_a_failed_exam_before_anything_else_is_asked(tmp_path: Pa
     exam = manifest["exam"]["main"]
     assert (exam["passed"], exam["questions"]) == (72, 100)
     assert len(exam["failed"]) == 28
+    assert "exam: judge main passed 72 of 100" in omnijudge("status", tmp_path / "run").stdout
     count = len(asked(tmp_path))
     assert count > 100
     assert omnijudge("run", config, "-o", "judge.exam=0.7").returncode == 0

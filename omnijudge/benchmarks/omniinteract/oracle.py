@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from omnijudge.benchmarks.omniinteract.matching import slot_bounds
 from omnijudge.benchmarks.omniinteract.offline import offline_rows
 from omnijudge.benchmarks.omniinteract.reader import ChunkColumns
 from omnijudge.transcripts.types import Chunk, Word
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from omnijudge.benchmarks.omniinteract.options import Options
 
 SECONDS_PER_CHARACTER = 0.08
@@ -33,7 +33,7 @@ def oracle(units: pa.Table, system: str, options: Options) -> pa.Table:
         options: resolved options; ``last_slot_tail_sec`` bounds the last slot.
     """
     bounds = slot_bounds(units, options)
-    targets = units["target_answer"].take(bounds.rows).to_pylist()
+    targets = units["target_answer"].take(pa.array(bounds.rows, pa.int64())).to_pylist()
     spoken = ChunkColumns()
     for k, sample in enumerate(bounds.samples):
         slots = range(bounds.offsets[k], bounds.offsets[k + 1])
