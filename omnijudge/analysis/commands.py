@@ -42,6 +42,19 @@ def add_commands(command: Add) -> None:
     _format_argument(sub)
     sub.add_argument("--out", metavar="DIR", help="instead of the run's folder `sensitivity`")
 
+    sub = command("agree", _agree, "How far judges agree: runs or files of judgements.")
+    sub.add_argument("judges", nargs="+", metavar="RUN_OR_FILE")
+    sub.add_argument(
+        "--margin", type=float, metavar="X",
+        help="largest difference of a metric that does not matter, in its own unit",
+    )  # fmt: skip
+    _metric_arguments(sub)
+    sub.add_argument("--baseline", metavar="SYSTEM", help="system that differences are taken to")
+    sub.add_argument(
+        "--largest", type=int, default=10, metavar="N", help="list so many disagreements"
+    )
+    _format_argument(sub)
+
 
 def _metric_arguments(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--metric", metavar="M", help="a metric instead of the leading ones")
@@ -94,4 +107,25 @@ def _sensitivity(args: argparse.Namespace) -> int:
             views.plot_sensitivity(found, (metric, group), found.folder / name)
     as_json = args.format == "json"
     print(views.sensitivity_json(found) if as_json else views.sensitivity_text(found))
+    return 0
+
+
+def _agree(args: argparse.Namespace) -> int:
+    from omnijudge.analysis.agreement import agree
+    from omnijudge.analysis.agreement_views import agreement_json, agreement_text
+    from omnijudge.progress import Progress
+
+    pairs = agree(
+        args.judges,
+        margin=args.margin,
+        metric=args.metric,
+        group=args.group,
+        baseline=args.baseline,
+        largest=max(args.largest, 0),
+        progress=Progress(),
+    )
+    if args.format == "json":
+        print(agreement_json(pairs))
+    else:
+        print(agreement_text(pairs, every_metric=bool(args.metric or args.group)))
     return 0

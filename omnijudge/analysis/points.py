@@ -14,7 +14,7 @@ from omnijudge.asking import Asking, JudgeSeat, stage_keys
 from omnijudge.ingest import match
 from omnijudge.judging.question import Asker
 from omnijudge.judging.replay import NOT_THERE
-from omnijudge.judging.verdicts import StoredAnswers
+from omnijudge.judging.verdicts import Outcome, StoredAnswers
 from omnijudge.partitions import Plan, read_table
 from omnijudge.seats import reading
 from omnijudge.statistics.jackknife import evaluate
@@ -127,7 +127,7 @@ class PointSums:
         totals: (S, K) sums of all metrics.
         clusters: (S, V, K) the same by cluster.
         missing: (S, M) units of each metric that lack a judgement.
-        questions: questions that nobody was asked.
+        questions: questions that nobody was asked, beyond those that the run itself lacks.
     """
 
     options: Any
@@ -199,19 +199,24 @@ class Points:
 
     def _partition(self, block: int, system: int, found: Sequence[PointSums]) -> None:
         bare = self.run.unmatched(block, system)
-        known: set[str] = set()
-        for number, point in enumerate(found):
-            part, lacking, questions = self._judged(bare, block, point.options)
-            if number == 0:
-                known = lacking
+        known: set[Key] | None = None
+        for point in found:
+            part, lacking = self._judged(bare, block, point.options, known)
+            new = set() if known is None else lacking - known
+            known = lacking if known is None else known
             scores = self.run.benchmark.score(part, point.options)
-            self._add(point, system, scores, lacking - known)
-            point.questions += questions
+            self._add(point, system, scores, {key[1] for key in new})
+            point.questions += len(new)
         for asker in self._askers:
             asker.forget()
 
-    def _judged(self, bare: Partition, block: int, options: Any) -> tuple[Partition, set[str], int]:
-        """A partition with its verdicts, the samples that lack one, and how many are lacking."""
+    def _judged(
+        self, bare: Partition, block: int, options: Any, known: set[Key] | None
+    ) -> tuple[Partition, set[Key]]:
+        """A partition with its verdicts, and the rows that nobody was asked about.
+
+        What the run itself lacks (``known``) stays what it is there; None for the run itself.
+        """
         benchmark = self.run.benchmark
         part = match(benchmark, bare, options)
         for source in self._row_keyed:
@@ -223,14 +228,16 @@ class Points:
             if not asking.find():
                 break
         results = asking.results(part, 0, 0)
-        rows = asking.asked[0].rows
-        samples = part.stages["sample_id"].to_pylist()
-        lacking = [
-            samples[row]
-            for row, panel in zip(rows, results, strict=True)
-            if any(_never_asked(outcome) for outcome in panel)
-        ]
-        return asking.with_verdicts(part, 0, 0, results), set(lacking), len(lacking)
+        keys = stage_keys(part, np.array(asking.asked[0].rows, np.int64))
+        lacking = {
+            key for key, panel in zip(keys, results, strict=True) if any(map(never_asked, panel))
+        }
+        if known is not None and lacking - known:
+            results = [
+                [NOT_ASKED if never_asked(o) and key not in known else o for o in panel]
+                for key, panel in zip(keys, results, strict=True)
+            ]
+        return asking.with_verdicts(part, 0, 0, results), lacking
 
     def _reading(self, seat: JudgeSeat, options: Any) -> JudgeSeat:
         mode, most = reading(seat.judge, options)
@@ -275,9 +282,13 @@ class Points:
         return point.clusters[..., [position[s] for s in metric.sums]]
 
 
-def _never_asked(outcome: Any) -> bool:
+NOT_ASKED = Outcome([], None, {})
+
+
+def never_asked(outcome: Outcome) -> bool:
+    """Whether a question has no verdict because nobody was asked, or its row is in no file."""
     if outcome.status is None:
-        return True
+        return not outcome.attempts
     return outcome.status == "error" and all(a.reply.error == NOT_THERE for a in outcome.attempts)
 
 

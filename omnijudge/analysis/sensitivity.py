@@ -278,8 +278,7 @@ def _ask(
     """Asks what points lack; returns how many questions that were."""
     from omnijudge.judge_step import JudgeStep, LimitSet
 
-    base = found[_key(stored.options)]
-    lacking = [p.options for p in found.values() if p.questions > base.questions]
+    lacking = [p.options for p in found.values() if p.questions]
     if not lacking or store is None:
         return 0
     asking = asking_everywhere(scored, lacking)

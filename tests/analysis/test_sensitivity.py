@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes.sample_runs import make_run, omnijudge, table_rows
+from fakes.sample_runs import make_run, omnijudge, replay_rows, table_rows, write_rows
 
 from omnijudge.analysis.sensitivity import Sensitivity, sensitivity
 from omnijudge.errors import ConfigError
@@ -177,3 +177,17 @@ def test_output_for_people(lexical: Path, work: Path) -> None:
 def test_wrong_names(lexical: Path, call: Callable[[Path], Any], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         call(lexical)
+
+
+def test_a_response_the_file_is_silent_about_is_no_failure(tmp_path: Path) -> None:
+    first = make_run(tmp_path, "first", benchmark="omni_interactscope")
+    write_rows(tmp_path / "answers.jsonl", replay_rows(first))
+    run = make_run(
+        tmp_path, "again", benchmark="omni_interactscope",
+        judge="{engine: replay, answers: answers.jsonl}",
+    )  # fmt: skip
+    there = sensitivity(run, only=["tolerance"])
+    assert same(at(there, "tolerance", "2"), metrics(first))
+    lacking = [r for r in there.points.to_pylist() if r["point"] == "5" and r["n_missing"]]
+    assert lacking
+    assert all(r["value"] is None for r in lacking)
