@@ -26,11 +26,14 @@ systems:                       # one folder of transcripts per system
   chatty: outputs/chatty
   sleepy: outputs/sleepy
 
+# controls: [oracle, silent, shuffled]   # ceiling, floor and chance as rows beside the systems
+
 judge:
   engine: lexical              # no model: overlap with the reference, to try things out
   # engine: vllm               # a real judge in this process, or on Ray
   # model: Qwen/Qwen3-14B
   # revision: <commit>         # pin it: the judge is part of every number
+  # exam: 0.9                  # stop unless it passes 90 % of `omnijudge exam`
 
 scoring:
   profile: robust              # robust | published | paper

@@ -213,7 +213,7 @@ def alternatives() -> list[tuple[str, str, str]]:
         (source, text, line)
         for source, text in texts.items()
         for line in text.splitlines()
-        if re.match(r"^\s+# ?[a-z_]+: ", line)
+        if re.match(r"^\s*# ?[a-z_]+: ", line)
     ]
 
 
