@@ -192,6 +192,8 @@ def t_interval(estimate: Estimate, confidence: float) -> tuple[Array, Array]:
 def careful_interval(estimate: Estimate, bounds: Bounds, confidence: float) -> tuple[Array, Array]:
     """Jackknife-logit interval for a statistic between two bounds, plain t for any other.
 
+    A value outside its bounds (a lenient parser lets some pass) gets the plain interval, too.
+
     Args:
         estimate: the statistic.
         bounds: its range; it is mapped to 0..1 first. With one bound missing the plain interval
@@ -218,7 +220,12 @@ def careful_interval(estimate: Estimate, bounds: Bounds, confidence: float) -> t
         estimate.clusters,
     )
     lower, upper = logit_interval(share, confidence)
-    return low + span * lower, low + span * upper
+    outside = (share.value < -1e-9) | (share.value > 1 + 1e-9)
+    plain = t_interval(estimate, confidence)
+    return (
+        np.where(outside, plain[0], low + span * lower),
+        np.where(outside, plain[1], low + span * upper),
+    )
 
 
 def logit_interval(estimate: Estimate, confidence: float) -> tuple[Array, Array]:

@@ -85,6 +85,8 @@ def kurtosis_df(influence: Sequence[float], least: float, most: float) -> float:
     """2 m / (kurtosis - 1) within limits."""
     m = len(influence)
     kurtosis = m * sum(z**4 for z in influence) / sum(z**2 for z in influence) ** 2
+    if kurtosis - 1 < 1e-9:  # all of one size: no doubt about the variance
+        return most
     return min(max(2 * m / (kurtosis - 1), least), most)
 
 

@@ -112,6 +112,13 @@ def test_unbounded_is_plain_t_and_nothing_varies_is_unknown() -> None:
     assert np.isnan(careful_interval(one, (0, 1), 0.95)[0][0])
 
 
+def test_a_value_outside_its_bounds_gets_the_plain_interval() -> None:
+    sums = np.array([[3.0, 1], [1, 1], [2, 1], [4, 2]])[None]
+    found = jackknife(ratio, sums, (1,)).estimate()
+    assert found.value[0] == 2
+    assert careful_interval(found, (0, 1), 0.95) == t_interval(found, 0.95)
+
+
 def test_paired_difference_by_the_definition() -> None:
     rng = np.random.default_rng(3)
     n = rng.integers(0, 6, (2, 15))
