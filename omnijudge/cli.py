@@ -82,6 +82,7 @@ def parser() -> argparse.ArgumentParser:
     _config_arguments(sub)
     sub.add_argument("--min-pass", type=_share, metavar="SHARE", help="exit 4 below it (0.9)")
     sub.add_argument("--engine", metavar="NAME", help="judge.engine")
+    sub.add_argument("--lock", metavar="FILE", help="models as resolved, read if it is there")
 
     sub = command("report", _report, "Write the HTML report of a run.")
     sub.add_argument("run_folder", metavar="RUN")
@@ -112,13 +113,24 @@ def parser() -> argparse.ArgumentParser:
     sub = command("init", _init, "Write a commented configuration and sample data to start from.")
     sub.add_argument("folder", nargs="?", default=".", metavar="DIR")
 
-    from omnijudge import convert, import_command, interactscope_command, simulate_command
+    from omnijudge import (
+        batch_command,
+        convert,
+        import_command,
+        interactscope_command,
+        simulate_command,
+        store_command,
+    )
     from omnijudge.analysis import commands as analysis
 
     sub = command("convert", convert.run, "Convert annotations and transcripts of other tools.")
     convert.add_arguments(sub)
     sub = command("import", import_command.run, "Make a run of another evaluator's results.")
     import_command.add_arguments(sub)
+    sub = command("batch", batch_command.run, "Questions to a batch service, and answers back.")
+    batch_command.add_arguments(sub)
+    sub = command("store", store_command.run, "Look after the judgement store.")
+    store_command.add_arguments(sub)
     sub = command("simulate", simulate_command.run, "Write transcripts of simulated systems.")
     simulate_command.add_arguments(sub)
     sub = command("interactscope", interactscope_command.run, "Controls of Omni-InteractScope.")
@@ -280,9 +292,12 @@ def _status(args: argparse.Namespace) -> int:
 
 def _exam(args: argparse.Namespace) -> int:
     from omnijudge.exam import MIN_PASS, check_passed, examine, report_lines
+    from omnijudge.model_lock import read_lock
     from omnijudge.progress import Progress
 
     config = _load(args)
+    lock = read_lock(args.lock)
+    config = config if lock is None else lock.applied_to(config)
     results = examine(config, Progress())
     for line in report_lines(results):
         print(line)

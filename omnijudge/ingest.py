@@ -108,6 +108,25 @@ def read_annotations(
     return Ingest(annotations, Plan(blocks, [*settings, *made]), settings, problems)
 
 
+def refuse_bad(config: RunConfig, ingest: Ingest, outputs: bool) -> None:
+    """Stops at unusable inputs unless they are to be skipped.
+
+    Args:
+        config: the run.
+        ingest: what came in so far.
+        outputs: whether outputs of systems count, too.
+
+    Raises:
+        DataError: there are some.
+    """
+    bad = [p for p in ingest.problems if p.level == "error" and (outputs or p.system is None)]
+    if bad and config.data.on_bad_sample == "refuse":
+        raise DataError(
+            f"{len(bad)} problems in the data; mend them, or set data.on_bad_sample: skip",
+            ingest.problems,
+        )
+
+
 def block_units(units: pa.Table, sample_ids: Sequence[str]) -> pa.Table:
     """Units of the samples, in the order of the samples."""
     position = {s: i for i, s in enumerate(sample_ids)}

@@ -23,8 +23,15 @@ from omnijudge.asking import Asking
 from omnijudge.benchmarks import get_benchmark
 from omnijudge.benchmarks.declared import description
 from omnijudge.config import PanelConfig, RunConfig
-from omnijudge.errors import ConfigError, DataError, Problem
-from omnijudge.ingest import WHOLE, Ingest, block_units, read_annotations, read_outputs
+from omnijudge.errors import ConfigError, Problem
+from omnijudge.ingest import (
+    WHOLE,
+    Ingest,
+    block_units,
+    read_annotations,
+    read_outputs,
+    refuse_bad,
+)
 from omnijudge.judge_step import JudgeStep, LimitSet, check_price
 from omnijudge.judging.replay import ReplayedAnswers
 from omnijudge.judging.verdicts import StoredAnswers
@@ -149,13 +156,13 @@ class _Run:
             self.messages.append(f"shard {flags.shard}: there are fewer samples than shards")
             return Outcome(None, 0, {}, ingest.problems, self.messages)
         choose_baseline(self.config.statistics.baseline, ingest.plan.systems)
-        self.refuse_bad(ingest, outputs=False)
+        refuse_bad(self.config, ingest, outputs=False)
         unit_clusters(ingest.annotations.units, self.config.statistics.cluster)
         with tempfile.TemporaryDirectory(dir=folder, prefix=INGEST) as new:
             read_outputs(
                 self.config, self.benchmark, ingest, self.options, Path(new), self.progress
             )
-            self.refuse_bad(ingest, outputs=self.options.profile == "published")
+            refuse_bad(self.config, ingest, outputs=self.options.profile == "published")
             inputs = self.inputs(ingest)
             if not self.flags.dry_run:
                 self.check_same_run(inputs)
@@ -187,15 +194,6 @@ class _Run:
         return Outcome(folder, self.exit_code(ingest), self.counts, ingest.problems, self.messages)
 
     # Inputs
-
-    def refuse_bad(self, ingest: Ingest, outputs: bool) -> None:
-        """Stops at unusable inputs unless they are to be skipped."""
-        bad = [p for p in ingest.problems if p.level == "error" and (outputs or p.system is None)]
-        if bad and self.config.data.on_bad_sample == "refuse":
-            raise DataError(
-                f"{len(bad)} problems in the data; mend them, or set data.on_bad_sample: skip",
-                ingest.problems,
-            )
 
     def inputs(self, ingest: Ingest) -> dict[str, Any]:
         """What must not change under one output folder."""

@@ -14,7 +14,7 @@ from omnijudge import tables
 from omnijudge.asking import Asking
 from omnijudge.benchmarks.base import Partition
 from omnijudge.config import PanelConfig
-from omnijudge.ingest import block_units, read_annotations, read_outputs
+from omnijudge.ingest import block_units, read_annotations, read_outputs, refuse_bad
 from omnijudge.partitions import TableReader
 from omnijudge.seats import default_store, open_seats, resolve_options
 
@@ -115,8 +115,10 @@ def questions_of(
     notes: list[str] = []
     seats = open_seats(benchmark, config, options, notes)
     ingest = read_annotations(config, benchmark, limit)
+    refuse_bad(config, ingest, outputs=False)
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         read_outputs(config, benchmark, ingest, options, Path(folder), progress)
+        refuse_bad(config, ingest, outputs=options.profile == "published")
         store = stack.enter_context(JudgementStore(config.store or default_store()))
         notes.extend(str(p) for p in store.report)
         for seat in seats:
