@@ -133,6 +133,16 @@ def test_what_is_skipped_still_stands_in_a_document() -> None:
         assert any(re.fullmatch(pattern, c) for c in shown), f"{pattern} fits no command any more"
 
 
+@pytest.mark.parametrize("path", [p for p in DOCUMENTS if commands(p)], ids=_id)
+def test_files_of_skipped_commands_exist(path: Path) -> None:
+    for line, command in commands(path):
+        if not matching(SKIPPED, command):
+            continue
+        for word in command.split():
+            if "/" in word and not word.startswith((".venv/", "http")):
+                assert (ROOT / word).exists(), f"{_id(path)}:{line}: {word}"
+
+
 @pytest.mark.parametrize("path", DOCUMENTS, ids=_id)
 def test_commands_in_running_text_exist(path: Path) -> None:
     (choices,) = [a.choices for a in parser()._actions if a.dest == "command"]
