@@ -213,7 +213,12 @@ def read_partition(
         )
     ingest.problems.extend(outputs.problems)
     return Partition(
-        system, units, outputs.outputs, outputs.chunks, benchmark.stage_schema.empty_table()
+        system,
+        units,
+        outputs.outputs,
+        outputs.chunks,
+        benchmark.stage_schema.empty_table(),
+        folder=config.data.folder,
     )
 
 

@@ -69,6 +69,7 @@ def asking_over(
             readers["outputs"].read(at),
             chunks,
             readers["stages"].read(at),
+            folder=config.data.folder,
         )
 
     judge = config.judge
