@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -222,7 +223,10 @@ class VllmEngine:
             settings["chat_template_kwargs"] = self._template_kwargs
         try:
             outputs = call(list(prompts), parameters, **settings)
-        except _request_faults() as e:
+        except BaseException as e:
+            self._forget_requests()
+            if not isinstance(e, _request_faults()):
+                raise
             if len(rows) == 1:
                 return {rows[0]: _refused(f"vLLM refuses the request: {e}")}
             half = len(rows) // 2
@@ -232,6 +236,12 @@ class VllmEngine:
             raise RuntimeError(f"vLLM gave {len(outputs)} outputs for {len(rows)} prompts")
         pairs = zip(rows, outputs, strict=True)
         return {i: self._reply(batch[i], output) for i, output in pairs}
+
+    def _forget_requests(self) -> None:
+        """Drops what a call left in the engine when it failed: the next one would wait for it."""
+        engine = self.llm.llm_engine
+        with contextlib.suppress(Exception):  # the engine may be gone
+            engine.abort_request(list(engine.output_processor.request_states), internal=True)
 
     def _reply(self, request: Request, output: Any) -> Reply:
         generated = output.outputs[0]

@@ -188,6 +188,10 @@ def llm_arguments(judge: JudgeConfig, model: Model, known: Mapping[str, Any]) ->
     if not has_gpu():
         # Compiling for a CPU takes minutes and gains little at the sizes that fit one.
         arguments["enforce_eager"] = True
+        if judge.sampling.temperature > 0:
+            # After a part of a prompt vLLM winds the sampler's generator back; on a CPU that has
+            # no such thing and the whole batch fails. So prompts are taken in whole.
+            arguments["enable_chunked_prefill"] = False
         del arguments["performance_mode"]
     arguments = {k: v for k, v in arguments.items() if k in known or k == "model"} | options
     # Without compact JSON a weak model emits white space until its tokens are gone, and only a
