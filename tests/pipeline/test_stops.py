@@ -58,9 +58,7 @@ def complete_samples(run: Path) -> set[str]:
     """Samples all of whose questions, for all systems, have an answer."""
     answered = {j["fingerprint"] for j in rows(run, "judgements")}
     samples = {s["sample_id"] for s in rows(run, "outputs")}
-    open_ones = {
-        q["sample_id"] for q in rows(run, "questions") if q["fingerprint"] not in answered
-    }
+    open_ones = {q["sample_id"] for q in rows(run, "questions") if q["fingerprint"] not in answered}
     return samples - open_ones
 
 
