@@ -105,9 +105,8 @@ def check(folder: str, benchmark_name: str) -> list[str]:
             counted[prompt.stage, language] = counted.get((prompt.stage, language), 0) + 1
     lines = [f"pack {pack.name} {pack.version}: {', '.join(pack.languages)}"]
     for (stage, language), n in sorted(counted.items()):
-        lines.append(
-            f"  {stage} ({language}): rendered {n} times, up to {longest[stage, language]} characters"
-        )
+        size = longest[stage, language]
+        lines.append(f"  {stage} ({language}): rendered {n} times, up to {size} characters")
     unseen = [s for s in benchmark.stages if not any(stage == s for stage, _ in counted)]
     lines += [f"  {s}: not in the sample data, loaded only" for s in unseen]
     return [*lines, "all templates render"]

@@ -131,7 +131,7 @@ def sound(seconds: float, tones: list[list[float]]) -> np.ndarray[Any, Any]:
 def write_clip(path: Path, draw: Draw, seconds: float, tones: list[list[float]]) -> None:
     """Encodes one clip: H.264 pictures; AAC sound if it has any tone."""
     with av.open(str(path), "w") as out:
-        # x264 weighs blocks by memory it never wrote (mbtree), so that every build gave other bytes.
+        # x264 weighs blocks by memory it never wrote (mbtree): every build gave other bytes.
         options = {"crf": "30", "threads": "1", "x264-params": "mbtree=0"}
         video = out.add_stream("libx264", rate=FPS, options=options)
         video.width, video.height, video.pix_fmt = WIDTH, HEIGHT, "yuv420p"
