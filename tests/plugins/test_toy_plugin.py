@@ -89,6 +89,7 @@ def test_run(shell: Shell) -> None:
 def test_the_same_by_the_smoke_judge(shell: Shell) -> None:
     shell("run", "config.yaml", "-o", "output=lexical", "-o", "judge.engine=lexical")
     assert "smoke judge" in shell("metrics", "lexical")
+    assert "hits" in shell("agree", "run", "lexical")
 
 
 def test_the_same_by_replay(shell: Shell) -> None:
@@ -164,6 +165,15 @@ def test_prompts(shell: Shell) -> None:
     shell("run", "config.yaml", "-o", "output=own", "-o", "judge.prompts=pack")
 
 
+def test_store_and_batch(shell: Shell) -> None:
+    assert "toy-1" in shell("store", "stats")
+    shell("batch", "export", "config.yaml", "--model", "any", "--out", "batch.jsonl",
+          "-o", "judge.name=other")  # fmt: skip
+    asked = (shell.folder / "batch.jsonl").read_text(encoding="utf-8").splitlines()
+    assert len(asked) == 9
+    assert sum("Reference: three cups" in line for line in asked) == 2
+
+
 def test_schemas_name_its_columns(shell: Shell) -> None:
     said = shell("schema", "tables")
     assert "scores.parquet (toy)" in said
@@ -172,6 +182,7 @@ def test_schemas_name_its_columns(shell: Shell) -> None:
 
 def test_what_it_does_not_have_is_refused_in_a_sentence(shell: Shell) -> None:
     assert "toy has no exam" in shell("exam", "config.yaml", rc=2)
+    assert "Toy benchmark declares no sweeps" in shell("sensitivity", "run", rc=2)
     said = shell("run", "config.yaml", "-o", "output=x", "-o", "controls=[oracle]", rc=2)
     assert "toy has no oracle" in said
     said = shell("run", "config.yaml", "-o", "output=x", "-o", "scoring.profile=paper", rc=2)
