@@ -90,7 +90,7 @@ def test_careful_intervals_under_stress(name: str) -> None:
 def bootstrap_coverage(name: str, v: int, datasets: int) -> float:
     goal, metric, hits = truth(name), metric_of(name), []
     for block, (made,) in enumerate(blocks(name, v, datasets)):
-        counts = cluster_counts(v, 999, block)
+        counts = cluster_counts(v, 3999 if datasets >= FULL else 999, block)
         sums = made.sum(axis=2).transpose(1, 2, 0)
         replicates = metric_replicates(
             metric.function, replicate_sums(counts, sums), range(sums.shape[1])
