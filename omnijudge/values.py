@@ -55,6 +55,18 @@ def text_of(value: Any) -> str:
     return value if type(value) is str else str(value or "")
 
 
+def attribute_text(value: Any) -> str:
+    """A further value of an annotation, as text: texts as they stand, anything else as JSON."""
+    import orjson
+
+    if isinstance(value, str):
+        return value
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:  # a whole number of more than 64 bits, or hundreds of brackets
+        return str(value) if isinstance(value, int) else "(deeply nested)"
+
+
 def clamp(value: float) -> float:
     """Limits to 0..1 (OmniInteract rule 2.4). NaN gives 1.0, as in the published evaluator."""
     # The order of the arguments decides what becomes of NaN.

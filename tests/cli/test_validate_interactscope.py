@@ -62,6 +62,7 @@ ANNOTATIONS: dict[str, tuple[Any, list[str]]] = {
     "NaN": (interaction("nan", target(ref_time=NAN)), ["error", "targets[0]", "ref_time is nan"]),
     "infinity": (interaction("inf", clip_end=INFINITE), ["error", "clip_end is inf"]),
     "huge number": (interaction("huge", clip_end=10**400), ["error", "clip_end is 1000", "..."]),
+    "time since 1970": (interaction("epoch", target(ref_time=1.7e9)), ["error", "ref_time is 1700000000.0"]),
     "time as text": (interaction("text", request_time="1"), ["error", "request_time is '1'"]),
     "time as boolean": (interaction("bool", clip_start=True), ["error", "clip_start is True"]),
     "no time": (interaction("none", target(ref_time=GONE)), ["error", "ref_time is missing"]),
@@ -98,6 +99,7 @@ ANNOTATIONS: dict[str, tuple[Any, list[str]]] = {
     "no request": (interaction("req-0", request=GONE), ["warning", "request is missing"]),
     "misspelt key": (interaction("near", requset="x"), ["warning", "'requset'", "'request'"]),
     "further key": (interaction("more", scene="dusk"), ["info", "'scene'", "passed on as a column"]),
+    "key with a huge number": (interaction("70", frames=2**70), ["info", "'frames'"]),
     "key of a target": (interaction("t-key", target(note="x")), ["warning", "targets", "'note'", "not used"]),
 }  # fmt: skip
 

@@ -47,7 +47,7 @@ class Check:
             what = "is missing" if value is None else f"is {shown(value)}"
             self.error(
                 "missing_time" if value is None else "bad_time",
-                f"{owner}{key} {what}; write a finite number of seconds",
+                f"{owner}{key} {what}; write seconds on the clock of the recording",
             )
         return seconds
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -78,12 +77,13 @@ def _without_surrogates(value: Any) -> Any:
     return value
 
 
+LONGEST = 1e9
+"""Seconds that no recording reaches: beyond it times are of another unit, or since 1970."""
+
+
 def number(value: Any) -> float | None:
-    """A finite number of seconds, or None."""
+    """A number that can be seconds of a recording (finite, below ``LONGEST``), or None."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    try:
-        seconds = float(value)
-    except OverflowError:
-        return None
-    return seconds if math.isfinite(seconds) else None
+    # NaN compares false.
+    return float(value) if -LONGEST < value < LONGEST else None

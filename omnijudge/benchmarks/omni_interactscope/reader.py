@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import orjson
 import pyarrow as pa
 
 from omnijudge import tables
@@ -17,7 +16,7 @@ from omnijudge.benchmarks.omni_interactscope.schemas import INTERACTION, TARGET,
 from omnijudge.benchmarks.omni_interactscope.windows import TASKS, target_windows
 from omnijudge.errors import Problem
 from omnijudge.transcripts.files import UnreadableFile, read_bytes
-from omnijudge.values import has_cjk
+from omnijudge.values import attribute_text, has_cjk
 
 RUBRICS = ("tool_set", "general", "event", "translation", "assistance")
 _KEYS = {"interaction_id", "video_id", "task", "language", "request", "request_time"}
@@ -186,7 +185,7 @@ def _interaction(
         clip_start,
         clip_end,
         targets,
-        {k: _plain(v) for k, v in row.items() if k not in _KEYS and v is not None},
+        {k: attribute_text(v) for k, v in row.items() if k not in _KEYS and v is not None},
     )
 
 
@@ -359,7 +358,3 @@ def unit_table(interactions: dict[str, Interaction]) -> pa.Table:
 def _objects(value: Any) -> list[dict[str, Any]]:
     """The objects of a list; nothing where it is no list."""
     return [v for v in value if isinstance(v, dict)] if isinstance(value, list) else []
-
-
-def _plain(value: Any) -> str:
-    return value if isinstance(value, str) else orjson.dumps(value).decode()

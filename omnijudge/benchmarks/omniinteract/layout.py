@@ -11,6 +11,7 @@ from typing import Any
 from omnijudge.benchmarks.omniinteract.discovery import MAP_FILE
 from omnijudge.errors import ConfigError, Problem
 from omnijudge.transcripts.files import UnreadableFile, load_json_or_lines, read_bytes, read_json
+from omnijudge.values import attribute_text
 
 SUBSETS = ("1q1a", "1q1a_math", "1qna")
 MANIFEST_KEYS = {"sample_id", "gt_json", "model_json", "scene_type", "model", "system", "video_id"}
@@ -151,7 +152,7 @@ def _manifest_row(
     known = samples.get(sample_id)
     if known is None:
         attributes = {
-            k: _plain(v) for k, v in row.items() if k not in MANIFEST_KEYS and v is not None
+            k: attribute_text(v) for k, v in row.items() if k not in MANIFEST_KEYS and v is not None
         }
         video = row.get("video")
         samples[sample_id] = Sample(
@@ -196,12 +197,6 @@ def bad_id(sample_id: str) -> str | None:
     if not sample_id.strip() or any(ord(c) < 32 for c in sample_id):
         return f"sample id {sample_id!r} is blank or has control characters"
     return None
-
-
-def _plain(value: Any) -> str:
-    import orjson
-
-    return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
 def read_root(root: Path) -> Listing:
