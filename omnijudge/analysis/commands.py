@@ -55,6 +55,47 @@ def add_commands(command: Add) -> None:
     )
     _format_argument(sub)
 
+    sub = command("sample", _sample, "Draw videos for a gold judge, and write its questions.")
+    sub.add_argument("run_folder", metavar="RUN")
+    sub.add_argument("--budget", required=True, metavar="B", help="40videos or 50usd")
+    sub.add_argument(
+        "--strata", type=int, default=1, metavar="N",
+        help="strata by size of the videos (default: a simple random sample)",
+    )  # fmt: skip
+    sub.add_argument("--seed", type=int, metavar="N", help="of the draw; default: the run's")
+    sub.add_argument("--model", metavar="NAME", help="gold model, as its service names it")
+    sub.add_argument(
+        "--price",
+        type=_price,
+        metavar="IN,OUT",
+        help="dollars per million tokens of the gold judge",
+    )
+    _metric_arguments(sub)
+    _format_argument(sub)
+    sub.add_argument("--out", metavar="DIR", help="instead of the run's folder `gold`")
+
+    sub = command("rectify", _rectify, "Correct a run's metrics by gold judgements on a sample.")
+    sub.add_argument("run_folder", metavar="RUN")
+    sub.add_argument(
+        "--gold", required=True, metavar="FILE",
+        help="gold judgements: a run, a replay file, a filled sheet, or a batch's output",
+    )  # fmt: skip
+    sub.add_argument("--sample", metavar="FILE", help="sample.json of the draw")
+    sub.add_argument(
+        "--declared-random", action="store_true",
+        help="vouch that the gold videos are a simple random sample",
+    )  # fmt: skip
+    sub.add_argument("--baseline", metavar="SYSTEM", help="system that differences are taken to")
+    _metric_arguments(sub)
+    _format_argument(sub)
+
+
+def _price(text: str) -> tuple[float, float]:
+    parts = [float(x) for x in text.split(",")]
+    if len(parts) != 2 or min(parts) < 0:
+        raise argparse.ArgumentTypeError("write two numbers: 2.5,10")
+    return parts[0], parts[1]
+
 
 def _metric_arguments(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--metric", metavar="M", help="a metric instead of the leading ones")
@@ -128,4 +169,47 @@ def _agree(args: argparse.Namespace) -> int:
         print(agreement_json(pairs))
     else:
         print(agreement_text(pairs, every_metric=bool(args.metric or args.group)))
+    return 0
+
+
+def _sample(args: argparse.Namespace) -> int:
+    from omnijudge.analysis.gold_sample import MODEL, Price, sample
+    from omnijudge.analysis.gold_views import plan_json, plan_text
+    from omnijudge.progress import Progress
+
+    found = sample(
+        args.run_folder,
+        args.budget,
+        strata=args.strata,
+        seed=args.seed,
+        model=args.model or MODEL,
+        price=None if args.price is None else Price(*args.price),
+        metric=args.metric,
+        group=args.group,
+        out=args.out,
+        progress=Progress(),
+    )
+    print(plan_json(found) if args.format == "json" else plan_text(found))
+    return 0
+
+
+def _rectify(args: argparse.Namespace) -> int:
+    from omnijudge.analysis.gold_views import correction_json, correction_text
+    from omnijudge.analysis.rectifying import correct
+    from omnijudge.progress import Progress
+
+    found = correct(
+        args.run_folder,
+        args.gold,
+        sample=args.sample,
+        declared_random=args.declared_random,
+        baseline=args.baseline,
+        metric=args.metric,
+        group=args.group,
+        progress=Progress(),
+    )
+    if args.format == "json":
+        print(correction_json(found))
+    else:
+        print(correction_text(found, every_metric=bool(args.metric or args.group)))
     return 0
