@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+import warnings
 from collections.abc import Iterable
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -304,16 +310,70 @@ def test_wrong_words(words: tuple[str, ...], message: str, tmp_path: Path) -> No
     assert "Traceback" not in errors
 
 
+def run_batch_module() -> str:
+    """Where this vLLM has its batch runner."""
+    places = ("vllm.entrypoints.launchers.run_batch", "vllm.entrypoints.openai.run_batch")
+    return next(p for p in places if find_spec(p) is not None)
+
+
 @pytest.mark.engine
 def test_lines_are_what_vllm_reads(tmp_path: Path) -> None:
-    """vLLM's own reader takes every line, and its writer's lines are read back."""
     need("engine")
-    from vllm.entrypoints.openai.run_batch import BatchRequestInput
-
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what vLLM's parts deprecate among themselves
+        reader = import_module(run_batch_module()).BatchRequestInput
     folder = config(tmp_path, judge={**CONFIG["judge"], "base_url": "http://127.0.0.1:1/v1"})
     call(folder, "batch", "export", "run.yaml", "--out", "out.jsonl")
     for line in (folder / "out.jsonl").read_text(encoding="utf-8").splitlines():
-        found = BatchRequestInput.model_validate_json(line)
+        found = reader.model_validate_json(line)
         assert found.url == "/v1/chat/completions"
         assert found.body.response_format is not None
         assert found.body.chat_template_kwargs == {"enable_thinking": False}
+
+
+RUN_BATCH = """
+import asyncio, sys
+from importlib import import_module
+module = import_module(sys.argv.pop(1))
+asyncio.run(module.main(module.parse_args()))
+"""
+
+
+@pytest.mark.engine
+@pytest.mark.slow
+def test_vllm_answers_a_batch(tmp_path: Path) -> None:
+    """Out, through vLLM's own batch runner with a tiny model, and back."""
+    need("engine")
+    from omnijudge.judging.engines.vllm_setup import CPU_ENVIRONMENT
+    from omnijudge.testing.tiny_model import make_tiny_model
+
+    model = make_tiny_model(tmp_path / "model")
+    judge = {
+        "engine": "vllm", "model": str(model), "rationale": "none",
+        "sampling": {"max_tokens": 200}, "engine_options": {"dtype": "float32"},
+    }  # fmt: skip
+    folder = config(tmp_path, judge=judge)
+    call(folder, "batch", "export", "run.yaml", "--out", "in.jsonl", "--limit", "2")
+    structured = {"backend": "guidance", "disable_any_whitespace": True}
+    words = [
+        "-i", "in.jsonl", "-o", "out.jsonl", "--model", str(model), "--dtype", "float32",
+        "--max-model-len", "2048", "--enforce-eager",
+        "--structured-outputs-config", json.dumps(structured),
+    ]  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", RUN_BATCH, run_batch_module(), *words],
+        cwd=folder,
+        env={**os.environ, **CPU_ENVIRONMENT, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"},
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    call(folder, "batch", "import", "run.yaml", "out.jsonl", "--limit", "2")
+    call(folder, "run", "run.yaml", "--limit", "2")
+    assert manifest(folder / "run")["counts"]["asked"] == 0
+    judgements = rows(folder / "run", "judgements")
+    assert judgements
+    assert {j["status"] for j in judgements} == {"ok"}
+    assert all(j["prompt_tokens"] > 100 for j in judgements)
