@@ -38,6 +38,7 @@ from omnijudge.benchmarks.omni_interactscope.simulate import (
 )
 from omnijudge.benchmarks.omni_interactscope.windows import ORDERED_TASKS, TASKS
 from omnijudge.config import load_config
+from omnijudge.errors import DataError
 from omnijudge.judging.prompts import load_pack
 
 ROOT = Path(__file__).parents[3]
@@ -333,10 +334,9 @@ def test_paired_control_from_score_tables() -> None:
     _, first = scored("alpha")
     _, second = scored("beta")
     found = paired_scene_control(first, second)
-    assert found.with_scene == 4
-    assert found.without_scene == 2
-    assert found.both + found.only_with == found.with_scene
-    with pytest.raises(ValueError, match="same targets twice"):
+    assert (found.first, found.second) == (4, 2)
+    assert found.both + found.only_first == found.first
+    with pytest.raises(DataError, match="no target of T5 is scored for both"):
         paired_scene_control(first, second, task="T5")  # beta does not evaluate T5
 
 
