@@ -13,6 +13,7 @@ import pytest
 
 WHAT = {
     "engine": ("vllm", "vLLM is not installed; run scripts/install_cpu_engine.sh"),
+    "s3": ("moto", "moto is not installed; run pip install 'omnijudge[dev]'"),
     "ray": ("ray", "Ray is not installed; run pip install 'omnijudge[ray]'"),
 }
 """Requirement -> (module that shows it, what is missing and how to get it)."""

@@ -8,6 +8,7 @@ import secrets
 import time
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import pyarrow as pa
 from pyarrow import fs as pafs
@@ -37,6 +38,7 @@ class StoreFiles:
         self.report: list[Problem] = []
         self.filesystem, self.root = filesystem, path.rstrip("/")
         if filesystem is None and "://" in path:
+            _refuse_keys(path)
             try:
                 self.filesystem, inside = pafs.FileSystem.from_uri(path)
             except (pa.ArrowException, OSError, ValueError) as e:
@@ -192,6 +194,25 @@ class StoreFiles:
             self.filesystem.move(error.path, error.path + DAMAGED)
         except (OSError, StoreError) as e:
             self.note("fold_failed", error.path, f"cannot be set aside ({e})", "warning")
+
+
+_KEY_WORDS = ("access_key", "secret_key", "secret", "token", "password", "account_key", "sas")
+
+
+def _refuse_keys(address: str) -> None:
+    """Keys in an address would be written down with the configuration of every run.
+
+    Raises:
+        StoreError: there are some; the message does not show them.
+    """
+    split = urlsplit(address)
+    named = {k.lower() for k, _ in parse_qsl(split.query, keep_blank_values=True)}
+    if split.password or any(w in k for k in named for w in _KEY_WORDS):
+        raise StoreError(
+            f"store: the address {split.scheme}://... holds a key, which would be written into "
+            "run.json; put it where the storage's own tools look for it (for S3 the environment "
+            "variables AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or ~/.aws)"
+        )
 
 
 def new_name() -> str:
