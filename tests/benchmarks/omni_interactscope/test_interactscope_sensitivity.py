@@ -1,4 +1,4 @@
-"""Sweeps over a finished run cost only the pairs that no point before them has asked about."""
+"""A finished run of the sample set: what sweeps ask, and the example of the documentation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from omnijudge.benchmarks.omni_interactscope.options import Options
 from omnijudge.config import build_config
 
 OMNIJUDGE = Path(sys.executable).with_name("omnijudge")
-SAMPLE = Path(__file__).parents[3] / "omnijudge" / "sample_data" / "omni_interactscope"
+ROOT = Path(__file__).parents[3]
+RUN = "runs/interactscope"
+SAMPLE = ROOT / "omnijudge" / "sample_data" / "omni_interactscope"
 SYSTEMS = ("steady", "eager", "drowsy")
 
 Question = tuple[tuple[str, Any], ...]
@@ -55,7 +57,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     systems = "".join(f"  {s}: {SAMPLE}/responses/{s}.jsonl\n" for s in SYSTEMS)
     (folder / "run.yaml").write_text(
         f"benchmark: omni_interactscope\ndata: {{root: {SAMPLE}}}\nsystems:\n{systems}"
-        "judge: {engine: lexical}\nstatistics: {replicates: 20}\nstore: store\noutput: run\n",
+        "judge: {engine: lexical}\nstatistics: {replicates: 20}\nstore: store\noutput: runs/interactscope\n",
         encoding="utf-8",
     )
     return folder
@@ -69,9 +71,15 @@ def command(folder: Path, *words: str) -> str:
     return done.stdout
 
 
-def test_only_new_pairs_are_asked(folder: Path) -> None:
+@pytest.fixture(scope="module")
+def ran(folder: Path) -> str:
+    """What the run has printed."""
+    return command(folder, "run", "run.yaml")
+
+
+def test_sweeps_ask_for_new_pairs_only(folder: Path, ran: str) -> None:
     asked = questions()
-    assert requests(command(folder, "run", "run.yaml")) == len(asked)
+    assert requests(ran) == len(asked)
     wanted = set().union(
         *(
             questions(**point.options)
@@ -81,7 +89,19 @@ def test_only_new_pairs_are_asked(folder: Path) -> None:
     )
     new = wanted - asked
     assert new
-    assert requests(command(folder, "sensitivity", "run", "--ask")) == len(new)
-    again = command(folder, "sensitivity", "run", "--ask")
+    assert requests(command(folder, "sensitivity", RUN, "--ask")) == len(new)
+    again = command(folder, "sensitivity", RUN, "--ask")
     assert "requests to the judge" not in again or requests(again) == 0
     assert "Questions without a judgement" not in again
+
+
+def test_the_example_of_the_documentation(
+    folder: Path, ran: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (ROOT / "docs" / "benchmarks" / "omni_interactscope.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(folder)
+    for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        exec(block, {})
+    shown = capsys.readouterr().out.splitlines()
+    assert "15.0 1 1 2" in shown  # the oven's timer, 15 s after the request
+    assert [line.split()[0] for line in shown[-3:]] == list(SYSTEMS)
