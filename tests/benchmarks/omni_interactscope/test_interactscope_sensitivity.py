@@ -57,7 +57,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     systems = "".join(f"  {s}: {SAMPLE}/responses/{s}.jsonl\n" for s in SYSTEMS)
     (folder / "run.yaml").write_text(
         f"benchmark: omni_interactscope\ndata: {{root: {SAMPLE}}}\nsystems:\n{systems}"
-        "judge: {engine: lexical}\nstatistics: {replicates: 20}\nstore: store\noutput: runs/interactscope\n",
+        "judge: {engine: lexical}\nstatistics: {replicates: 20}\nstore: store\n"
+        f"output: {RUN}\n",
         encoding="utf-8",
     )
     return folder
