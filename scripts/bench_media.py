@@ -4,7 +4,8 @@
 
 A clip is made on the spot; invented sentences of several systems give a set of windows as in a
 run of Omni-DuplexEval (four windows a sentence, 2 frames a second). Prints frames per second and
-the ratio, writes JSON. Without an ffmpeg program only our side is measured.
+the ratio, writes JSON. Without an ffmpeg program (or pip install imageio-ffmpeg) only our side is
+measured.
 """
 
 from __future__ import annotations
@@ -76,13 +77,24 @@ def one_process_per_frame(ffmpeg: str, path: Path, times: list[float]) -> float:
     return time.perf_counter() - started
 
 
+def find_ffmpeg() -> str | None:
+    """An ffmpeg program: the machine's own, else that of the package imageio-ffmpeg."""
+    if found := shutil.which("ffmpeg"):
+        return found
+    try:
+        from imageio_ffmpeg import get_ffmpeg_exe
+    except ImportError:
+        return None
+    return str(get_ffmpeg_exe())
+
+
 def main() -> int:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=30.0, help="length of the clip")
     parser.add_argument("--systems", type=int, default=8, help="systems that talk about it")
     parser.add_argument("--calls", type=int, default=30, help="frames for the ffmpeg side")
-    parser.add_argument("--ffmpeg", default=shutil.which("ffmpeg"), help="the ffmpeg program")
+    parser.add_argument("--ffmpeg", default=find_ffmpeg(), help="the ffmpeg program")
     parser.add_argument("--out", type=Path, help="write the figures as JSON")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

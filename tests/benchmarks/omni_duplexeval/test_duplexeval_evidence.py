@@ -342,3 +342,51 @@ def test_clips_inside_a_parquet_data_set(tmp_path: Path) -> None:
     assert states == {"RTD_OCR/a": "ok", "RTD_OCR/z": "unreadable"}
     window = next(r for asked in found.rounds for r in asked if r["stage"] == "window")
     assert len(list(window["prompt"].variables["media"])) == window["frame_count"] + 1
+
+
+def test_a_fingerprint_needs_no_decoding_and_tells_clips_and_windows_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import omnijudge.media
+    from omnijudge.judging.question import Asker
+    from omnijudge.judging.types import Identity
+
+    def prints(config: Any) -> dict[tuple[Any, ...], bytes]:
+        found = run(config, "attentive", always_good, prompts=True)
+        asker = Asker(config.judges[0], PromptPack(benchmark.pack), Identity("m"), {})
+        keys = ("sample_id", "stage", "unit_id", "item")
+        asked = [r for one in found.rounds for r in one if r["stage"] in ("window", "content")]
+        return {tuple(r[k] for k in keys): asker.fingerprint(r["prompt"]) for r in asked}
+
+    def never(*_: Any, **__: Any) -> Any:
+        raise AssertionError("nothing has to be decoded")
+
+    config = sample_config({"evidence": "frames+audio"}, judge=judge())
+    found = run(config, "attentive", always_good, prompts=True)
+    asker = Asker(config.judges[0], PromptPack(benchmark.pack), Identity("m"), {})
+    some = [r["prompt"] for r in found.rounds[1][:3]]
+    rendered = [asker.question(p) for p in some]
+    assert [q.fingerprint for q in rendered] == [asker.fingerprint(p) for p in some]
+    assert all(len(q.messages[-1]["content"]) > 1 for q in rendered)
+
+    for name in ("clip_frames", "window_wav", "video_part"):
+        monkeypatch.setattr(omnijudge.media, name, never)
+    first = prints(config)
+    for sample in {k[0] for k in first}:
+        own = [v for k, v in first.items() if k[0] == sample]
+        assert len(set(own)) == len(own)
+    assert prints(config) == first
+    other = prints(sample_config({"evidence": "frames+audio", "frame_side": 64}, judge=judge()))
+    assert not set(other.values()) & set(first.values())
+    # Another clip under the same name.
+    shutil.copytree(SAMPLE, tmp_path / "data")
+    videos = tmp_path / "data" / "videos"
+    shutil.copy(videos / "signs.mp4", videos / "lights.mp4")
+    values = config.model_dump(mode="json") | {
+        "data": {"annotations": "data/annotations.jsonl"},
+        "systems": {"attentive": "data/outputs/attentive"},
+    }
+    changed = prints(config_of(values, tmp_path))
+    touched = {k[0] for k, v in changed.items() if first.get(k) != v}
+    assert touched
+    assert touched < {k[0] for k in first}

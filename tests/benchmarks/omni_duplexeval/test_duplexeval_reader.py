@@ -201,3 +201,31 @@ def test_further_columns_are_passed_through(tmp_path: Path) -> None:
     (row,) = read(tmp_path).units.to_pylist()
     assert dict(row["attributes"]) == {"place": "street", "year": "2024"}
     assert row["video_id"] == "v7"
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+def test_clips_inside_of_a_saved_data_set(tmp_path: Path, ending: str) -> None:
+    """As a data set lies on the hub, and as the library `datasets` saves one split by split."""
+    from omnijudge.media.sources import read_source
+
+    folder = tmp_path / "RTD_OCR"
+    folder.mkdir()
+    rows = [
+        {**{k: v for k, v in ROW.items() if k != "split"}, "id": str(i)}
+        | {"video": {"bytes": f"clip {i}".encode(), "path": f"{i}.mp4"}}
+        for i in range(5)
+    ]
+    table = pa.Table.from_pylist(rows)
+    path = folder / f"data-00000-of-00001.{ending}"
+    if ending == "arrow":
+        with pa.ipc.new_stream(path, table.schema) as out:
+            out.write_table(table, max_chunksize=2)
+    else:
+        pq.write_table(table, path, row_group_size=2)
+    found = benchmark.read(config_of({"data": {"root": "."}, "systems": {"x": "x"}}, tmp_path))
+    units = {u["sample_id"]: u for u in found.units.to_pylist()}
+    assert sorted(units) == [f"RTD_OCR/{i}" for i in range(5)]
+    for i in range(5):
+        place = units[f"RTD_OCR/{i}"]["media"]
+        assert place == f"RTD_OCR/{path.name}::{i}"
+        assert read_source(str(tmp_path / place)) == f"clip {i}".encode()
