@@ -137,3 +137,26 @@ def complete_by_enumeration(n: int, counts: Sequence[int]) -> dict[int, Fraction
         complete = len(set(range(n)).intersection(*arrangement))
         law[complete] = law.get(complete, Fraction(0)) + Fraction(1, len(arrangements))
     return law
+
+
+def prefix_hits(prompts: Sequence[Sequence[int]], block: int, capacity: int) -> list[int]:
+    """Leading blocks of each prompt that a cache of whole blocks holds, prompts in order.
+
+    A block is its tokens with all tokens before it. The cache gives up what was used longest ago,
+    and of one prompt the last block first.
+    """
+    cache: list[tuple[int, ...]] = []  # oldest first
+    hits = []
+    for tokens in prompts:
+        whole = len(tokens) // block
+        blocks = [tuple(tokens[: (i + 1) * block]) for i in range(whole)]
+        found = 0
+        while found < whole and blocks[found] in cache:
+            found += 1
+        hits.append(found)
+        for b in reversed(blocks):
+            if b in cache:
+                cache.remove(b)
+            cache.append(b)
+        cache = cache[max(0, len(cache) - capacity) :]
+    return hits
