@@ -60,7 +60,8 @@ def _by_unit(stored: StoredRun, values: list[Any]) -> pa.Table:
     for sample, unit in zip(
         scores["sample_id"].to_pylist(), scores["unit_id"].to_pylist(), strict=True
     ):
-        v = value_of[sample, unit]
+        # What one system alone has (its sentences, say) is no row of the unit table.
+        v = value_of.get((sample, unit))
         if v is None and len(of_sample.get(sample, ())) == 1:
             v = next(iter(of_sample[sample]))
         row_values.append(v)

@@ -61,9 +61,11 @@ def _lines(stored: StoredRun, system: str, sample: str, unit: str, prompt: bool)
     lines += ["", *_questions(stored, part, sample, unit, prompt)]
     found = scores.filter(pc.equal(scores["unit_id"], unit)).to_pylist()
     lines.append("score")
-    keys = ("system", "sample_id", "unit_id", *about)
-    lines += _named(found[0], skip=keys) if found else ["  the unit has no score row"]
-    return lines
+    if not found:
+        return [*lines, "  the unit has no score row"]
+    told = {"system": system, "sample_id": sample, "unit_id": unit, **about}
+    known = tuple(k for k, v in told.items() if found[0].get(k) == v)
+    return [*lines, *_named(found[0], skip=known)]
 
 
 def _check_unit(part: Partition, scores: pa.Table, sample: str, unit: str) -> None:

@@ -189,6 +189,10 @@ def test_data_may_move(folder: Path) -> None:
     call(folder, "run", "config.yaml", *moved)
     assert table_bytes(folder / "run") == before
     assert manifest(folder / "run")["counts"]["asked"] == 0
+    grouped, _ = call(
+        folder, "metrics", "run", "--by", "language", "--metrics", "temporal", "--format", "json"
+    )
+    assert '"zh"' in grouped
     shown, _ = call(folder, "show", "run", "attentive/RTD_counting%2Fs01/0", "--prompt")
     assert "question verified" in shown
     assert "[image_url, " in shown
