@@ -27,6 +27,7 @@ SCHEMA = {
     "required": ["score"],
     "additionalProperties": False,
 }
+CLIP = Path(__file__).parents[2] / "omnijudge/sample_data/omni_duplexeval/videos/bell.mp4"
 QUESTION = {"type": "text", "text": "红色的杯子在桌上吗？"}
 
 
@@ -101,16 +102,24 @@ def test_pictures(tmp_path: Path) -> None:
 def test_sound(tmp_path: Path) -> None:
     need("engine")
     pytest.importorskip("av", reason="the package av is missing; it comes with omnijudge[media]")
+    from omnijudge.media import audio_part, window_wav
     from omnijudge.testing.tiny_media_models import make_tiny_audio_model
 
     engine = opened(make_tiny_audio_model, tmp_path / "m")
     broken = {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "wav"}}
-    words, heard, unreadable = engine.answer(
-        [request(0, QUESTION), request(1, tone(440), QUESTION), request(2, broken, QUESTION)]
+    window = audio_part(window_wav(str(CLIP), 4.0, 7.0))
+    words, heard, clip, unreadable = engine.answer(
+        [
+            request(0, QUESTION),
+            request(1, tone(440), QUESTION),
+            request(2, window, QUESTION),
+            request(3, broken, QUESTION),
+        ]
     )
     engine.close()
-    assert_valid(words)
-    assert_valid(heard)
-    assert heard.prompt_tokens > words.prompt_tokens
+    for reply in (words, heard, clip):
+        assert_valid(reply)
+    # Three seconds of a clip take more tokens than half a second of a tone.
+    assert clip.prompt_tokens > heard.prompt_tokens > words.prompt_tokens
     assert unreadable.permanent
     assert "audio" in str(unreadable.error)
