@@ -35,6 +35,10 @@ from omnijudge_kernels.resampling import Array
 Target = Literal["finite", "superpopulation"]
 
 FEWEST_CHANGED = 5
+_MUCH = 0.2
+"""The judges differ by much in a cluster if what it adds to the metric differs by more than this
+share of the spread of all clusters. A few such clusters can carry the whole error while small differences are
+everywhere; a sample that misses them would look too sure."""
 FEWEST_GOLD = 15
 _WIDEST = 1.05
 _LARGEST_LEVERAGE = 0.9
@@ -102,6 +106,7 @@ class _Parts:
     weight: Array
     cheap: Array
     changed: npt.NDArray[np.int64]
+    moved: npt.NDArray[np.int64]
     gold_clusters: npt.NDArray[np.int64]
 
 
@@ -243,6 +248,7 @@ def _estimate(
     value, everywhere = evaluate(function, gold_sums), evaluate(function, cheap_sums)
 
     raw = _influence(function, gold_sums, gold, total)
+    apart = raw - _influence(function, gold_sums, inside, total)
     linear = _influence(function, cheap_sums, cheap, total)
     z, q = design.centred(raw), design.centred(linear[:, design.sample])
     spread_of = design.part**2 / (peers * np.maximum(peers - 1, 1))
@@ -305,6 +311,7 @@ def _estimate(
         weight=weight,
         cheap=everywhere,
         changed=(np.abs(gold - inside).max(axis=2) > 1e-9).sum(axis=1),
+        moved=(np.abs(apart) > _MUCH * z.std(axis=1, keepdims=True)).sum(axis=1),
         gold_clusters=(gold[..., denominator] != 0).any(axis=-1).sum(axis=1),
     )
 
@@ -325,6 +332,11 @@ def _why_gold_only(parts: _Parts, s: int, half: float, gold_half: float, exact: 
     if parts.changed[s] < FEWEST_CHANGED:
         return (
             f"the judges differ in only {int(parts.changed[s])} of the sampled clusters, "
+            "too few to learn the error from"
+        )
+    if parts.moved[s] < FEWEST_CHANGED:
+        return (
+            f"the judges differ by much in only {int(parts.moved[s])} of the sampled clusters, "
             "too few to learn the error from"
         )
     if half > _WIDEST * gold_half:
