@@ -22,16 +22,22 @@ def provenance(results: Results) -> list[str]:
         # Replayed answers were given to questions that this run did not ask.
         pack = f", prompts {judge.pack}" if judge.pack and judge.engine != "replay" else ""
         lines.append(f"Judge {judge}{pack}.")
-    for problem in results.manifest.get("problems") or ():
-        if problem.get("code") == "evidence":  # what judges were shown: kinds do not compare
-            message = str(problem["message"])
-            lines.append(f"{message[:1].upper()}{message[1:]}.")
+    if evidence := evidence_of(results):
+        lines.append(f"Evidence: {evidence}.")
     if results.smoke:
         lines.append(SMOKE_NOTE[0].upper() + SMOKE_NOTE[1:] + ".")
     if imported := import_sentence(results):
         lines.append(imported)
     lines.append(interval_sentence(results))
     return lines
+
+
+def evidence_of(results: Results) -> str | None:
+    """What judges were shown of clips (kinds do not compare), for benchmarks with clips."""
+    for problem in results.manifest.get("problems") or ():
+        if problem.get("code") == "evidence":
+            return str(problem["message"]).removeprefix("evidence: ")
+    return None
 
 
 def import_sentence(results: Results) -> str | None:

@@ -9,6 +9,7 @@ from typing import Any
 from omnijudge.report.guidance import reading
 from omnijudge.report.losses import answers_by_stage, answers_by_status, findings, losses, stopped
 from omnijudge.report.notes import (
+    evidence_of,
     import_sentence,
     interval_sentence,
     missing_sentence,
@@ -178,6 +179,9 @@ def _facts(results: Results) -> list[Fact]:
         detail = "smoke judge" if judge.smoke else judge.engine
         detail += f", prompts {judge.pack}" if judge.pack else ""
         facts.append(Fact("Judge", names, detail))
+    if evidence := evidence_of(results):
+        kinds, _, because = evidence.partition(", because ")
+        facts.append(Fact("Evidence", kinds, because))
     listed = counts.get("samples_listed")
     unusable = int(counts.get("samples_unusable") or 0)
     facts.append(
