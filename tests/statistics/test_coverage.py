@@ -192,7 +192,8 @@ def rectified(
 ) -> tuple[float, float, float]:
     """Coverage, median width against gold only, and the largest such ratio."""
     metric, hits, widths = metric_of(name), [], []
-    rng = np.random.default_rng([n, stress, *map(ord, name + kind)])
+    label = name + kind + ("" if target == "finite" else target)
+    rng = np.random.default_rng([n, stress, *map(ord, label)])
     for _ in range(datasets // BLOCK):
         (made,) = units(name, rng, BLOCK, videos, setting=Setting(stress))
         gold, cheap = made.sum(axis=2), judged(kind, name, made, rng).sum(axis=2)
