@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 from omnijudge.benchmarks.omniinteract.matching import join_words
+from omnijudge.benchmarks.omniinteract.speech import Part, SpokenWord
 from omnijudge.values import has_cjk
 
-if TYPE_CHECKING:
-    from omnijudge.benchmarks.omniinteract.matching import Part
+Words = Callable[[Part], Sequence[SpokenWord]]
+"""Words of a part."""
 
 QUOTES = "\"'\u201c\u201d\u2018\u2019"
 
@@ -19,7 +19,7 @@ def bare_phrase(phrase: str) -> str:
     return phrase.strip().strip(QUOTES)
 
 
-def find_anchor(phrase: str, parts: Sequence[Part]) -> float | None:
+def find_anchor(phrase: str, parts: Sequence[Part], words: Words) -> float | None:
     """Start in seconds of the first timed character of the phrase; None if not found."""
     needle = bare_phrase(phrase)
     haystack = "".join(p.text for p in parts)
@@ -30,15 +30,23 @@ def find_anchor(phrase: str, parts: Sequence[Part]) -> float | None:
         at = haystack.lower().find(needle.lower())
     if at < 0:
         return None
-    times = [t for p in parts for t in character_times(p)]
-    return next((t for t in times[at : at + len(needle)] if t is not None), None)
+    first = 0
+    for part in parts:
+        # Only parts that the phrase touches are looked at character by character.
+        begin, end = max(at - first, 0), min(at + len(needle) - first, len(part.text))
+        if begin < end:
+            times = character_times(part.text, words(part))[begin:end]
+            known = next((t for t in times if t is not None), None)
+            if known is not None:
+                return known
+        first += len(part.text)
+    return None
 
 
-def character_times(part: Part) -> list[float | None]:
-    """A time per character of the part's text, None where it is unknown (rule 12.2)."""
-    text = part.text
+def character_times(text: str, words: Sequence[SpokenWord]) -> list[float | None]:
+    """A time per character of a part's text, None where it is unknown (rule 12.2)."""
     unknown: list[float | None] = [None] * len(text)
-    tokens = [(w.start, w.text) for w in part.words if w.text]
+    tokens = [(w.start, w.text) for w in words if w.text]
     if not text or not tokens:
         return unknown
     gap: list[float | None] = [] if has_cjk("".join(t for _, t in tokens)) else [None]
@@ -58,7 +66,9 @@ def character_times(part: Part) -> list[float | None]:
     return unknown[:at] + laid + unknown[at + len(laid) :]
 
 
-def find_anchor_normalised(phrase: str, parts: Sequence[Part]) -> tuple[float | None, bool]:
+def find_anchor_normalised(
+    phrase: str, parts: Sequence[Part], words: Words
+) -> tuple[float | None, bool]:
     """Repair ``anchor_normalised``: letters, digits and Chinese characters only.
 
     Returns:
@@ -79,7 +89,7 @@ def find_anchor_normalised(phrase: str, parts: Sequence[Part]) -> tuple[float | 
     part = parts[owners[at]]
     offset = at - owners.index(owners[at])
     spoken, starts = "", []
-    for w in part.words:
+    for w in words(part):
         kept = letters(w.text)
         spoken += kept
         starts += [w.start] * len(kept)

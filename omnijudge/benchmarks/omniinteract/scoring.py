@@ -13,16 +13,10 @@ import pyarrow.compute as pc
 
 from omnijudge import tables
 from omnijudge.benchmarks.omniinteract.anchor import find_anchor, find_anchor_normalised
-from omnijudge.benchmarks.omniinteract.matching import (
-    ChunkReader,
-    Part,
-    SlotSpeech,
-    assign_chunks,
-    slot_bounds,
-    slot_speech,
-)
+from omnijudge.benchmarks.omniinteract.matching import slot_bounds
 from omnijudge.benchmarks.omniinteract.offline import KIND as OFFLINE
 from omnijudge.benchmarks.omniinteract.schemas import SCORE_SCHEMA
+from omnijudge.benchmarks.omniinteract.speech import MatchedSpeech, SlotSpeech, SpokenChunk
 from omnijudge.values import clamp
 
 if TYPE_CHECKING:
@@ -133,7 +127,7 @@ def score_core(
         return row
     anchor, source = None, None  # nothing is looked for in an answer worth nothing
     if verdict.score > 0:
-        anchor, source = _anchor(verdict.trigger_phrase, parts, options)
+        anchor, source = _anchor(verdict.trigger_phrase, speech, options)
     t_used = max(fallback if anchor is None else anchor, t_a)
     if t_end <= t_a and options.corrects("degenerate_window_zero"):
         t_core = 0.0
@@ -157,13 +151,13 @@ def score_core(
     return row
 
 
-def _anchor(phrase: str, parts: Sequence[Part], options: Options) -> tuple[float | None, str]:
+def _anchor(phrase: str, speech: SlotSpeech, options: Options) -> tuple[float | None, str]:
     if options.corrects("anchor_normalised"):
-        anchor, from_words = find_anchor_normalised(phrase, parts)
+        anchor, from_words = find_anchor_normalised(phrase, speech.core, speech.words)
         if anchor is not None:
             return anchor, "phrase" if from_words else "chunk_of_phrase"
         return None, "first_chunk"
-    anchor = find_anchor(phrase, parts)
+    anchor = find_anchor(phrase, speech.core, speech.words)
     return anchor, "first_chunk" if anchor is None else "phrase"
 
 
@@ -255,12 +249,12 @@ def _pair_value(row: dict[str, Any], options: Options) -> float:
     return float((row.get("s_core") or 0.0) * (row.get("t_core") or 0.0))
 
 
-def unmatched_count(reader: ChunkReader, rows: Sequence[int], options: Options) -> int:
+def unmatched_count(chunks: Sequence[SpokenChunk], options: Options) -> int:
     """Chunks that fit no slot (rule 16); with the repair, utterances."""
     if not options.corrects("unmatched_per_utterance"):
-        return len(rows)
+        return len(chunks)
     utterances, last_end = 0, -math.inf
-    for chunk in (reader[r] for r in rows):
+    for chunk in chunks:
         if chunk.start - last_end >= UTTERANCE_GAP:
             utterances += 1
         last_end = max(last_end, chunk.end)
@@ -276,10 +270,10 @@ def category(scene_type: str, question_type: str | None) -> str:
     return question_type if question_type in ("realtime", "proactive") else "other"
 
 
-def score_offline(said: str, verdict: Verdict | None) -> dict[str, Any]:
+def score_offline(answer: str, verdict: Verdict | None) -> dict[str, Any]:
     """An offline answer (rule 21): the judge's score alone; a blank one earns 0 unasked."""
-    row: dict[str, Any] = {"has_output": bool(said), "is_interrupted": False}
-    if not said:
+    row: dict[str, Any] = {"has_output": bool(answer), "is_interrupted": False}
+    if not answer:
         return row | {"judged": None, "s_core": 0.0}
     return row | {"judged": verdict is not None, "s_core": verdict.score if verdict else None}
 
@@ -294,8 +288,7 @@ def score(part: Partition, options: Options) -> pa.Table:
         zip(part.outputs["sample_id"].to_pylist(), part.outputs["state"].to_pylist(), strict=True)
     )
     bounds = slot_bounds(units, options)
-    reader = ChunkReader(part.chunks)
-    assignment = assign_chunks(bounds, reader, options)
+    said = MatchedSpeech(part, options)
     verdicts = Verdicts(part.stages, part.verdicts)
     column = {n: units[n].to_pylist() for n in (*CARRIED, "boundary", "is_interrupted")}
     column |= {n: units[n].to_pylist() for n in ("step_index", "question_type", "role")}
@@ -317,7 +310,7 @@ def score(part: Partition, options: Options) -> pa.Table:
                 base["scene_type"], bounds.t_start[i], bounds.t_a[i], bounds.t_end[i],
                 column["boundary"][row], column["is_interrupted"][row], column["step_index"][row],
             )  # fmt: skip
-            speech = slot_speech(reader, assignment.of_slot[i], slot.t_a, slot.t_end, options)
+            speech = said.slot(sample_id, base["unit_id"], slot.t_a)
             found = {
                 s: v
                 for s in ("early", "core", "partial")
@@ -335,10 +328,10 @@ def score(part: Partition, options: Options) -> pa.Table:
                 {"anchor": None, **both["outer"]}, {"anchor": None, **both["inner"]}, options
             )
         elif kind == OFFLINE:
-            said = "".join(reader.text[r] for r in assignment.unmatched.get(sample_id, ())).strip()
-            base |= score_offline(said, verdicts.get(sample_id, base["unit_id"], "core"))
+            answer = "".join(c.text for c in said.chunks(sample_id, base["unit_id"])).strip()
+            base |= score_offline(answer, verdicts.get(sample_id, base["unit_id"], "core"))
         else:
-            unmatched = unmatched_count(reader, assignment.unmatched.get(sample_id, []), options)
+            unmatched = unmatched_count(said.unmatched.get(sample_id, ()), options)
             base["unmatched"] = unmatched
             base["fp"] = float(unmatched) if options.unmatched_fp else 0.0
         rows.append(base)
