@@ -289,12 +289,15 @@ class Results:
             found.append(Ranked(s, place, cells[s], low, high, control))
         return found
 
+    @cached_property
+    def ranks(self) -> list[dict[str, Any]]:
+        """Rows of ``ranks.parquet``; none if no comparison was made."""
+        return [] if self._ranks is None else list(self._ranks.to_pylist())
+
     def rank_bands(self, metric: str, group: str) -> dict[str, tuple[int | None, int | None]]:
         """Best and worst rank of each system that paired comparisons allow, if they were made."""
-        if self._ranks is None:
-            return {}
         return {
             r["system"]: (r["rank_low"], r["rank_high"])
-            for r in self._ranks.to_pylist()
+            for r in self.ranks
             if (r["metric"], r["group"]) == (metric, group)
         }

@@ -202,6 +202,7 @@ def comparison_view(results: Results) -> TableView | None:
         HeadView("Careful"),
         HeadView("p"),
         HeadView("p, adjusted", low_first=True),
+        HeadView("Detectable", tip="True difference that would be found with 80 % probability"),
         HeadView("Clusters"),
     )
     order = {r.system: k for k, r in enumerate(results.ranking)}
@@ -216,6 +217,7 @@ def comparison_view(results: Results) -> TableView | None:
             CellView(_signed_span(metric, r["careful_low"], r["careful_high"])),
             CellView(_p(r["p_value"], r["smallest_p"]), value=r["p_value"]),
             CellView(_p(r["p_adjusted"], None), value=r["p_adjusted"]),
+            CellView(shown(metric, r.get("detectable")), value=r.get("detectable")),
             _count(r["n_clusters"]),
         )
         rows.append(RowView(cells))
@@ -224,9 +226,22 @@ def comparison_view(results: Results) -> TableView | None:
         f"Differences in {metric_name(metric).label}, {group_name(group)}",
         heads,
         tuple(rows),
-        "System minus baseline on samples scored for both; p by sign flips of whole clusters, "
-        "adjusted over all systems compared.",
-    )
+        " ".join(["System minus baseline on samples scored for both; p by sign flips of whole "
+                  "clusters, adjusted over all systems compared.", *_winner(results)]),
+    )  # fmt: skip
+
+
+def _winner(results: Results) -> list[str]:
+    """What is left of the best value if one remembers that it was chosen for being best."""
+    metric, group = results.lead
+    for r in results.ranks:
+        if (r["metric"], r["group"]) == (metric, group) and r.get("winner_low") is not None:
+            low, high = shown(metric, r["winner_low"]), shown(metric, r["winner_high"])
+            return [
+                f"{r['system']} was chosen as the best of {r['n_ranked']}; corrected for that, its "
+                f"interval is [{low}, {high}]."
+            ]
+    return []
 
 
 def plain_view(

@@ -254,6 +254,7 @@ def test_ranges_and_differences_where_they_were_made(tmp_path: Path) -> None:
         {
             "system": ["attentive", "安静的助手"], "metric": ["ia_qtf1"] * 2,
             "group": ["all"] * 2, "rank": [1, 2], "rank_low": [1, 1], "rank_high": [1, 3],
+            "winner_low": [0.7, None], "winner_high": [0.95, None], "n_ranked": [3, 3],
         },
     )  # fmt: skip
     comparisons = tables.make(
@@ -266,6 +267,7 @@ def test_ranges_and_differences_where_they_were_made(tmp_path: Path) -> None:
             "careful_low": [-0.61, 0.09, 0.0], "careful_high": [-0.39, 0.31, 0.2],
             "p_value": [0.0001, 0.04, 0.5], "p_adjusted": [0.0002, 0.08, 0.5],
             "smallest_p": [0.0001, 0.0001, 0.0001], "n_clusters": [17, 17, 8],
+            "detectable": [0.15, 0.12, None],
         },
     )  # fmt: skip
     text = Page(html(tmp_path, ranks=ranks, comparisons=comparisons)).text
@@ -273,8 +275,11 @@ def test_ranges_and_differences_where_they_were_made(tmp_path: Path) -> None:
     assert "2 1-3 安静的助手" in text
     assert "1 more cannot be told from the first" in text
     assert (
-        "安静的助手 attentive -0.500 [-0.600, -0.400] [-0.610, -0.390] ≤ 0.0001 0.0002 17" in text
+        "安静的助手 attentive -0.500 [-0.600, -0.400] [-0.610, -0.390] ≤ 0.0001 0.0002 0.150 17"
+        in text
     )
+    assert "attentive was chosen as the best of 3" in text
+    assert "its interval is [0.700, 0.950]" in text
     assert f"{NASTY} attentive +0.250 [+0.100, +0.300]" in text
     assert "+0.100 [0.000" not in text
 
