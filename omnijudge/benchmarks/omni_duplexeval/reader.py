@@ -118,7 +118,9 @@ def _clips(columns: Mapping[str, list[Any]]) -> str:
 
 
 def _evidence_problems(found: RunEvidence, clips: str, source: str) -> Iterable[Problem]:
-    kinds = f"windows {found.windows or 'none'}, content {found.content}"
+    kinds = found.content
+    if found.windows != found.content:
+        kinds = f"windows {found.windows or 'none'}, content {found.content}"
     shown = f"; clips: {clips}" if clips else ""
     message = f"evidence: {kinds}, because {found.because}{shown}"
     yield Problem("evidence", "info", source, "", message)

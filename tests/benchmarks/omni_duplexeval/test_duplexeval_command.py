@@ -170,7 +170,7 @@ def test_data_may_move(folder: Path) -> None:
     )
     output, _ = call(folder, "run", "config.yaml")
     output = " ".join(output.split())
-    assert "Evidence: windows frames+audio, content frames+audio" in output
+    assert "Evidence: frames+audio, because scoring.evidence is frames+audio" in output
     assert "clips: 12 ok (no_audio 4)" in output
     before = table_bytes(folder / "run")
     for name in before:

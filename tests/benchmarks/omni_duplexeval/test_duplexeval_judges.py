@@ -65,7 +65,7 @@ def test_a_real_model_sees_the_clips(tmp_path: Path) -> None:
     common += ["-o", "statistics.replicates=20"]
     run, published = tmp_path / "run", tmp_path / "published"
     output, _ = call(tmp_path, "run", str(CONFIG), *common, "-o", f"output={run}")
-    assert "Evidence: windows frames, content frames, because the judge takes images" in output
+    assert "Evidence: frames, because the judge takes images" in output
     check_scores(run, {"windows": {"frames"}, "content": {"frames"}})
     told = rows(run, "judgements")
     stages = {j["stage"] for j in told}
