@@ -46,7 +46,7 @@ def bootstrap_counts_small(
 def exact_columns(columns: Array, most: int) -> Array:
     """Columns rounded so that any sum of up to ``most`` of their values is exact in float64.
 
-    A value moves by at most ``most * 2**-51`` of the largest of its column.
+    A value moves by at most ``most * 2**-51`` of the largest of its column (or 2**-1000).
 
     Args:
         columns: (..., V) values, each row with its own grid.
