@@ -180,13 +180,31 @@ class Asking:
         )
         return part, asked.at(place.astype(np.int64))
 
-    def results(self, part: Partition, block: int, system: int) -> list[list[Outcome]]:
-        """Per question its outcomes: judges outside, repeats inside, aligned with the rows."""
-        return self._results(part, self.asked[self.plan.position(block, system)])
+    def prompts(self, part: Partition, block: int, system: int) -> list[Prompt]:
+        """What the questions of a partition are rendered from, aligned with the rows."""
+        return self._prompts(part, self.asked[self.plan.position(block, system)])
 
-    def _results(self, part: Partition, asked: Asked) -> list[list[Outcome]]:
+    def _prompts(self, part: Partition, asked: Asked) -> list[Prompt]:
+        return self.benchmark.prompts(part, np.array(asked.rows, np.int64), self.options)
+
+    def results(
+        self, part: Partition, block: int, system: int, prompts: Sequence[Prompt] | None = None
+    ) -> list[list[Outcome]]:
+        """Per question its outcomes: judges outside, repeats inside, aligned with the rows.
+
+        Args:
+            part: the partition.
+            block: its block.
+            system: its system.
+            prompts: its prompts, if they are there already.
+        """
+        return self._results(part, self.asked[self.plan.position(block, system)], prompts)
+
+    def _results(
+        self, part: Partition, asked: Asked, prompts: Sequence[Prompt] | None = None
+    ) -> list[list[Outcome]]:
         rows = np.array(asked.rows, np.int64)
-        prompts = self.benchmark.prompts(part, rows, self.options)
+        prompts = self._prompts(part, asked) if prompts is None else prompts
         keys = stage_keys(part, rows)
         columns = []
         for number, seat in enumerate(self.seats):
@@ -248,26 +266,23 @@ def stage_keys(part: Partition, rows: Rows) -> list[Key]:
     return [(part.system, *key) for key in zip(*columns, strict=True)]
 
 
-def question_table(asking: Asking, part: Partition, block: int, system: int) -> pa.Table:
+KEY_NAMES = ("system", "sample_id", "unit_id", "item", "stage")
+
+
+def question_table(
+    asking: Asking, part: Partition, block: int, system: int, prompts: Sequence[Prompt]
+) -> pa.Table:
     """The questions of a partition, in stage order, judges inside."""
     asked = asking.asked[asking.plan.position(block, system)]
     rows = np.array(asked.rows, np.int64)
-    prompts = asking.benchmark.prompts(part, rows, asking.options)
-    order = np.argsort(rows, kind="stable").tolist()
-    keys = stage_keys(part, rows)
-    columns: dict[str, list[Any]] = {n: [] for n in tables.QUESTIONS.names}
-    prints = [asked.fingerprints(n) for n in range(len(asking.seats))]
-    for i in order:
-        for number, seat in enumerate(asking.seats):
-            for name, value in zip(KEY_NAMES, keys[i], strict=True):
-                columns[name].append(value)
-            columns["judge"].append(seat.judge.name)
-            columns["prompt_id"].append(seat.asker.prompt_id(prompts[i]))
-            columns["fingerprint"].append(prints[number][i].hex())
-    return tables.make(tables.QUESTIONS, dict(columns))
-
-
-KEY_NAMES = ("system", "sample_id", "unit_id", "item", "stage")
+    order = np.argsort(rows, kind="stable")
+    seats = [(seat, asked.fingerprints(n)) for n, seat in enumerate(asking.seats)]
+    places = order.tolist()
+    columns = _keys_of(part, np.repeat(rows[order], len(seats)))
+    columns["judge"] = [seat.judge.name for _ in places for seat, _ in seats]
+    columns["prompt_id"] = [s.asker.prompt_id(prompts[i]) for i in places for s, _ in seats]
+    columns["fingerprint"] = [prints[i].hex() for i in places for _, prints in seats]
+    return tables.make(tables.QUESTIONS, columns)
 
 
 def judgement_table(
@@ -276,31 +291,37 @@ def judgement_table(
     """Every attempt of every question of a partition, in stage order."""
     asked = asking.asked[asking.plan.position(block, system)]
     rows = np.array(asked.rows, np.int64)
-    keys = stage_keys(part, rows)
-    schema = tables.extend(tables.JUDGEMENTS, asking.benchmark.answer_schema)
-    fields = asking.benchmark.answer_schema.names
-    columns: dict[str, list[Any]] = {n: [] for n in schema.names}
-    prints = [asked.fingerprints(n) for n in range(len(asking.seats))]
+    names = [seat.judge.name for seat in asking.seats]
+    prints = [asked.fingerprints(n) for n in range(len(names))]
     seats = [(n, r) for n, s in enumerate(asking.seats) for r in range(s.judge.repeats)]
-    for i in np.argsort(rows, kind="stable").tolist():
-        for (number, repeat), outcome in zip(seats, results[i], strict=True):
-            for attempt in outcome.attempts:
-                reply, answer = attempt.reply, attempt.answer
-                values = dict(zip(KEY_NAMES, keys[i], strict=True))
-                values |= {n: answer.fields.get(n) for n in fields}
-                values |= {
-                    "judge": asking.seats[number].judge.name,
-                    "attempt": attempt.number,
-                    "repeat": repeat,
-                    "fingerprint": prints[number][i].hex(),
-                    "status": answer.status,
-                    "reason": answer.reason,
-                    "raw": reply.raw,
-                    "model": reply.model or None,
-                    "prompt_tokens": reply.prompt_tokens,
-                    "cached_tokens": reply.cached_tokens,
-                    "output_tokens": reply.output_tokens,
-                }
-                for name in schema.names:
-                    columns[name].append(values[name])
-    return tables.make(schema, dict(columns))
+    made = [
+        (i, number, repeat, attempt)
+        for i in np.argsort(rows, kind="stable").tolist()
+        for (number, repeat), outcome in zip(seats, results[i], strict=True)
+        for attempt in outcome.attempts
+    ]
+    replies = [attempt.reply for *_, attempt in made]
+    answers = [attempt.answer for *_, attempt in made]
+    columns = _keys_of(part, rows[[i for i, *_ in made]])
+    columns |= {
+        "judge": [names[number] for _, number, _, _ in made],
+        "attempt": [attempt.number for *_, attempt in made],
+        "repeat": [repeat for _, _, repeat, _ in made],
+        "fingerprint": [prints[number][i].hex() for i, number, _, _ in made],
+        "status": [a.status for a in answers],
+        "reason": [a.reason for a in answers],
+        "raw": [r.raw for r in replies],
+        "model": [r.model or None for r in replies],
+        "prompt_tokens": [r.prompt_tokens for r in replies],
+        "cached_tokens": [r.cached_tokens for r in replies],
+        "output_tokens": [r.output_tokens for r in replies],
+    }
+    fields = asking.benchmark.answer_schema
+    columns |= {n: [a.fields.get(n) for a in answers] for n in fields.names}
+    return tables.make(tables.extend(tables.JUDGEMENTS, fields), columns)
+
+
+def _keys_of(part: Partition, rows: Rows) -> dict[str, object]:
+    """Key columns of stage rows."""
+    taken = part.stages.select(KEY_NAMES).take(pa.array(rows, pa.int64()))
+    return {name: taken[name] for name in KEY_NAMES}

@@ -114,13 +114,14 @@ def write_results(
         for b in range(len(plan.blocks)):
             for s, system in enumerate(plan.systems):
                 part = asking.load(b, s, True)
-                results = asking.results(part, b, s)
+                prompts = asking.prompts(part, b, s)
+                results = asking.results(part, b, s, prompts)
                 part = asking.with_verdicts(part, b, s, results)
                 asked = asking.asked[plan.position(b, s)]
                 spreads = tally.add(system, part.stages["stage"].to_pylist(), asked, results)
                 scores = with_spread(benchmark.score(part, options), part.stages, asked, spreads)
                 scores = without_samples(scores, incomplete)
-                writers["questions"].add(question_table(asking, part, b, s))
+                writers["questions"].add(question_table(asking, part, b, s, prompts))
                 writers["judgements"].add(judgement_table(asking, part, b, s, results))
                 writers["scores"].add(scores)
                 summary.add(s, scores)

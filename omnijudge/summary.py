@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from omnijudge import tables
 from omnijudge.errors import ConfigError
 from omnijudge.statistics.metric import Array, Metric, Sum, distinct_sums
-from omnijudge.statistics.sums import ScoreRows, cluster_index, cluster_sums, unit_counts
+from omnijudge.statistics.sums import ScoreRows
 
 if TYPE_CHECKING:
     from omnijudge.benchmarks.base import Benchmark
@@ -55,29 +55,24 @@ class Summary:
         """Adds the scores of one partition."""
         keys = zip(scores["sample_id"].to_pylist(), scores["unit_id"].to_pylist(), strict=True)
         # Units of one system alone (its sentences, say) lie in the cluster of their sample.
-        names = [self._cluster_of.get(k) or self._sample_cluster[k[0]] for k in keys]
-        cluster_of = pa.chunked_array([pa.array(names, pa.string())], pa.string())
-        found = cluster_sums(scores, self.sums, self.clusters, cluster_of)
-        self.values[system] += found
-        complete = count_unscored(scores) == 0
+        names = (self._cluster_of.get(k) or self._sample_cluster[k[0]] for k in keys)
+        cluster = np.array([self.clusters[name] for name in names], np.int64)
+        rows = ScoreRows(scores)
+        here, found = rows.by_place(self.sums, cluster)
+        self.values[system][here] += found
+        complete = bool(rows.scored.all())
         for best, sums in ((False, self._worst), (True, self._best)):
             if not complete:
-                filled = self.benchmark.fill_unscored(scores, best)
-                found = cluster_sums(filled, self.sums, self.clusters, cluster_of)
-            sums[system] += found
-        self.counts[system] += np.array(unit_counts(scores, self.metrics), np.int64)
-        rows = None
+                filled = ScoreRows(self.benchmark.fill_unscored(scores, best))
+                here, found = filled.by_place(self.sums, cluster)
+            sums[system][here] += found
+        self.counts[system] += np.array(rows.unit_counts(self.metrics), np.int64)
         for m, metric in enumerate(self.metrics):
             if metric.quantile is None:
                 continue
-            rows = rows or ScoreRows(scores)
             values, present = rows.column(metric.quantile[0])
-            mask = np.zeros(len(rows), np.bool_)
-            for s in metric.units:
-                mask |= rows.where(s.kind, s.where)
-            mask &= present & rows.scored
-            index = cluster_index(self.clusters, cluster_of)
-            self._delays.setdefault((system, m), []).append((values[mask], index[mask]))
+            mask = rows.of_units(metric.units) & present & rows.scored
+            self._delays.setdefault((system, m), []).append((values[mask], cluster[mask]))
 
     def unit_values(self) -> Mapping[tuple[int, int], UnitValues]:
         """Values behind quantile metrics."""

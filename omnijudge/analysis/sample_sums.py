@@ -101,9 +101,8 @@ class SampleSums:
             return
         keys = zip(owners, scores["unit_id"].to_pylist(), strict=True)
         place = np.array([self._unit_place.get(k, self._sample_place[k[0]]) for k in keys])
-        rows = ScoreRows(scores)
-        for k, s in enumerate(self.sums):
-            values[:, k] += np.bincount(place, rows.per_row(s), minlength=len(values))
+        here, found = ScoreRows(scores).by_place(self.sums, place)
+        values[here] += found
 
     @property
     def systems(self) -> list[str]:

@@ -87,6 +87,8 @@ class PromptPack:
             try:
                 source = (self.folder / file).read_bytes()
                 template = self._environment.from_string(source.decode("utf-8"))
+                # A plain dict: every question copies it, and a chain of dicts is slow to copy.
+                template.globals = dict(template.globals)
             except OSError as e:
                 raise ConfigError(f"{self.folder / file}: cannot be read ({e.strerror})") from e
             except UnicodeDecodeError as e:

@@ -20,6 +20,7 @@ class ScoreRows:
     def __init__(self, scores: pa.Table) -> None:
         self._scores = scores
         self._masks: dict[Where, Mask] = {}
+        self._wheres: dict[tuple[str, tuple[Where, ...]], Mask] = {}
         self._values: dict[str, tuple[Array, Mask]] = {}
         unscored = pc.fill_null(pc.equal(scores["judged"], False), False)
         self.scored: Mask = ~_mask(unscored)
@@ -29,10 +30,13 @@ class ScoreRows:
 
     def where(self, kind: str, conditions: Sequence[Where]) -> Mask:
         """Rows of a kind that satisfy all conditions, scored or not."""
-        mask = self._condition(Where("unit_kind", (kind,)))
-        for condition in conditions:
-            mask = mask & self._condition(condition)
-        return mask
+        key = kind, tuple(conditions)
+        if key not in self._wheres:
+            mask = self._condition(Where("unit_kind", (kind,)))
+            for condition in conditions:
+                mask = mask & self._condition(condition)
+            self._wheres[key] = mask
+        return self._wheres[key]
 
     def _condition(self, condition: Where) -> Mask:
         if condition not in self._masks:
@@ -65,6 +69,36 @@ class ScoreRows:
             weight -= self.where(s.kind, s.less) & self.scored
         return amount * weight
 
+    def of_units(self, sums: Sequence[Sum]) -> Mask:
+        """Rows that any of the sums is about, scored or not."""
+        mask = np.zeros(len(self), np.bool_)
+        for s in sums:
+            mask |= self.where(s.kind, s.where)
+        return mask
+
+    def by_place(
+        self, sums: Sequence[Sum], place: npt.NDArray[np.int64]
+    ) -> tuple[npt.NDArray[np.int64], Array]:
+        """Sums of the rows of each place (a cluster, say), rows added in table order.
+
+        Args:
+            sums: the K sums.
+            place: (rows,) place of each row.
+
+        Returns:
+            (P,) the places that occur, ascending, and their sums (P, K).
+        """
+        places, local = np.unique(place, return_inverse=True)
+        out = np.empty((len(places), len(sums)))
+        for k, s in enumerate(sums):
+            out[:, k] = np.bincount(local, self.per_row(s), minlength=len(places))
+        return places, out
+
+    def unit_counts(self, metrics: Sequence[Metric]) -> list[tuple[int, int]]:
+        """(units, unscored units) of each metric."""
+        masks = (self.of_units(metric.units) for metric in metrics)
+        return [(int(mask.sum()), int((mask & ~self.scored).sum())) for mask in masks]
+
 
 def _mask(column: pa.ChunkedArray) -> Mask:
     return np.asarray(column.to_numpy(), np.bool_)
@@ -84,11 +118,9 @@ def cluster_sums(
     Returns:
         (V, K) float64.
     """
-    rows = ScoreRows(scores)
-    index = cluster_index(clusters, cluster_of)
     out = np.zeros((len(clusters), len(sums)))
-    for k, s in enumerate(sums):
-        out[:, k] = np.bincount(index, rows.per_row(s), minlength=len(clusters))
+    places, found = ScoreRows(scores).by_place(sums, cluster_index(clusters, cluster_of))
+    out[places] = found
     return out
 
 
@@ -103,11 +135,4 @@ def cluster_index(
 
 def unit_counts(scores: pa.Table, metrics: Sequence[Metric]) -> list[tuple[int, int]]:
     """(units, unscored units) of each metric."""
-    rows = ScoreRows(scores)
-    counted = []
-    for metric in metrics:
-        mask = np.zeros(len(rows), np.bool_)
-        for s in metric.units:
-            mask |= rows.where(s.kind, s.where)
-        counted.append((int(mask.sum()), int((mask & ~rows.scored).sum())))
-    return counted
+    return ScoreRows(scores).unit_counts(metrics)
