@@ -14,7 +14,7 @@ from omnijudge.errors import ConfigError
 from omnijudge.partitions import TableWriter
 from omnijudge.progress import Progress
 from omnijudge.results import ResultCounts, write_results
-from omnijudge.run_directory import PACKS, RunDirectory
+from omnijudge.run_directory import INGEST, PACKS, RunDirectory
 from omnijudge.stored_run import StoredRun
 
 ALLOWED = ("scoring", "statistics", "limits")
@@ -57,7 +57,7 @@ def rescore(
         config = RunConfig.model_validate(values)
         target = RunDirectory(out) if out is not None else stored.directory
         target.check_usable()
-        with target.locked(), tempfile.TemporaryDirectory(dir=target.path, prefix=".ingest") as new:
+        with target.locked(), tempfile.TemporaryDirectory(dir=target.path, prefix=INGEST) as new:
             counts = _write(stored, config, Path(new), progress)
             for file in Path(new).iterdir():
                 os.replace(file, target.path / file.name)

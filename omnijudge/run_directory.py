@@ -141,7 +141,8 @@ class RunDirectory:
 def _is_ours(name: str) -> bool:
     name = name.removesuffix(UNFINISHED)
     known = {MANIFEST, REPORT, PACKS, SHARDS, OWN_STORE, IMPORTED, LOCK, *ANALYSES}
-    return name in known or name in {f"{t}.parquet" for t in TABLES}
+    tables = {f"{t}.parquet" for t in TABLES}
+    return name in known or name in tables or name.startswith(INGEST)
 
 
 CHANGEABLE = ("scoring", "statistics", "limits", "execution", "output", "store", "controls")
