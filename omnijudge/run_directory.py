@@ -145,10 +145,6 @@ def _is_ours(name: str) -> bool:
     return name in known or name in tables or name.startswith(INGEST)
 
 
-CHANGEABLE = ("scoring", "statistics", "limits", "execution", "output", "store", "controls")
-"""Parts of the configuration that may change under the same output."""
-
-
 def changed_keys(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """Keys of ``inputs`` that differ between a run on disk and the one that wants its folder."""
     keys = {**_flat(old), **_flat(new)}
