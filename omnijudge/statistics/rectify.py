@@ -37,8 +37,8 @@ Target = Literal["finite", "superpopulation"]
 FEWEST_CHANGED = 5
 _MUCH = 0.2
 """The judges differ by much in a cluster if what it adds to the metric differs by more than this
-share of the spread of all clusters. A few such clusters can carry the whole error while small differences are
-everywhere; a sample that misses them would look too sure."""
+share of the spread of all clusters. A few such clusters can carry the whole error while small
+differences are everywhere; a sample that misses them would look too sure."""
 FEWEST_GOLD = 15
 _WIDEST = 1.05
 _LARGEST_LEVERAGE = 0.9
