@@ -363,13 +363,24 @@ def test_signals_keep_what_is_in_flight(
 
 
 def test_a_second_interrupt_ends_at_once(tmp_path: Path, store: JudgementStore) -> None:
-    executor = open_executor(ExecutionConfig(), scripted(tmp_path, delay=2.0), "omniinteract")
-    for delay in (0.2, 0.5):
-        threading.Timer(delay, os.kill, (os.getpid(), signal.SIGINT)).start()
+    executor = open_executor(ExecutionConfig(), scripted(tmp_path, delay=4.0), "omniinteract")
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def interrupt_twice() -> None:
+        # The second one goes off when the first has been taken, else the two may be one.
+        for waits_for_ours in (True, False):
+            while (signal.getsignal(signal.SIGINT) is signal.default_int_handler) == waits_for_ours:
+                time.sleep(0.01)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt_twice, daemon=True).start()
     begin = time.monotonic()
-    with pytest.raises(KeyboardInterrupt):
-        run(store, executor, 10_000)
-    assert time.monotonic() - begin < 1.9
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run(store, executor, 10_000)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert time.monotonic() - begin < 3.9
     executor.close()
 
 
