@@ -71,13 +71,17 @@ class Comparison:
         return system
 
     def differences(self, baseline: str, metrics: Sequence[Metric]) -> list[Differences]:
-        """Every other system against one; ``first`` is -1, ``second`` counts the others."""
+        """Every other system against one, in the order of the others."""
         others = [s for s in self.systems if s != baseline]
         if not others:
             return []
-        pairs = [self.sums.pair(baseline, s) for s in others]
+        common = self._common()
+        if common is not None:
+            at = list(self.systems).index(baseline)
+            return compare_to_baseline(metrics, common, at, self.sums.sums, self.settings)
+        first, second = self.sums.pairs(baseline, others)
         return compare_to_baseline(
-            metrics, [p[1] for p in pairs], [p[0] for p in pairs], self.sums.sums, self.settings
+            metrics, list(second), list(first), self.sums.sums, self.settings
         )
 
     def all_differences(
@@ -97,9 +101,7 @@ class Comparison:
             columns = [position[s] for s in metric.sums]
 
             def after(i: int, columns: list[int] = columns) -> tuple[Array, Array]:
-                sides = [self.sums.pair(self.systems[i], s) for s in self.systems[i + 1 :]]
-                first = np.stack([side[0][:, columns] for side in sides])
-                return first, np.stack([side[1][:, columns] for side in sides])
+                return self.sums.pairs(self.systems[i], self.systems[i + 1 :], columns)
 
             found.append(differences_on_common(metric, len(self.systems), after, settings, counts))
         return found

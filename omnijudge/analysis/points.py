@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 import orjson
+import pyarrow as pa
 
 from omnijudge.asking import Asking, JudgeSeat, stage_keys
 from omnijudge.ingest import match
@@ -16,6 +17,7 @@ from omnijudge.judging.question import Asker
 from omnijudge.judging.replay import NOT_THERE
 from omnijudge.judging.verdicts import Outcome, StoredAnswers
 from omnijudge.partitions import Plan, read_table
+from omnijudge.results import incomplete_samples, without_samples
 from omnijudge.seats import reading
 from omnijudge.statistics.jackknife import evaluate
 from omnijudge.statistics.metric import Array, Metric, distinct_sums
@@ -23,8 +25,6 @@ from omnijudge.statistics.sums import ScoreRows, cluster_index
 from omnijudge.summary import unit_clusters
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from omnijudge.benchmarks.base import Benchmark, Partition, Prompt
     from omnijudge.judging.replay import Key
     from omnijudge.judging.store import JudgementStore
@@ -137,6 +137,10 @@ class PointSums:
     questions: int = 0
 
 
+def _unfinished(run: StoredRun) -> list[str]:
+    return sorted(incomplete_samples(run.asking())) if run.stopped else []
+
+
 class Points:
     """Scores a run at many points, partition by partition."""
 
@@ -160,6 +164,8 @@ class Points:
         self._row_keyed: list[SameText] = []
         self._askers: list[CachedAsker] = []
         self.seats = [self._seat(seat, store) for seat in run.seats()]
+        # A run that was stopped leaves out the samples it did not finish, at every point.
+        self._left_out = pa.array(_unfinished(run), pa.string())
 
     def _seat(self, seat: JudgeSeat, store: JudgementStore | None) -> JudgeSeat:
         source: Any = seat.source
@@ -205,6 +211,7 @@ class Points:
             new = set() if known is None else lacking - known
             known = lacking if known is None else known
             scores = self.run.benchmark.score(part, point.options)
+            scores = without_samples(scores, self._left_out)
             self._add(point, system, scores, {key[1] for key in new})
             point.questions += len(new)
         for asker in self._askers:

@@ -74,6 +74,9 @@ class SampleSums:
         self._sample_number = samples
         self._sample = np.array([samples[s] for s, _ in places], np.int64)
         self._cluster = np.array([number[c] for _, c in places], np.int64)
+        # Places of one cluster side by side; every cluster has one.
+        self._order = np.argsort(self._cluster, kind="stable")
+        self._starts = np.searchsorted(self._cluster[self._order], np.arange(len(self.clusters)))
         self._unit_place = {key: self._place[key[0], c] for key, c in cluster_of.items()}
         # Units of one system alone (its sentences, say) lie where their sample lies.
         self._sample_place = {s: self._place[s, c] for (s, _), c in cluster_of.items()}
@@ -128,15 +131,32 @@ class SampleSums:
 
     def by_cluster(self, system: str, samples: Mask) -> Array:
         """Sums (V, K) of a system over some samples."""
-        kept = samples[self._sample]
-        out = np.zeros((len(self.clusters), len(self.sums)))
-        np.add.at(out, self._cluster[kept], self._values[system][kept])
-        return out
+        return self._added(self._values[system] * samples[self._sample][:, None])
+
+    def _added(self, values: Array) -> Array:
+        """Sums (..., V, k) of values (..., places, k)."""
+        return np.add.reduceat(values[..., self._order, :], self._starts, axis=-2)
 
     def pair(self, first: str, second: str) -> tuple[Array, Array]:
         """Sums (V, K) of two systems over the samples scored for both."""
         both = self.scored(first, second)
         return self.by_cluster(first, both), self.by_cluster(second, both)
+
+    def pairs(
+        self, first: str, others: Sequence[str], columns: Sequence[int] | None = None
+    ) -> tuple[Array, Array]:
+        """Sums (P, V, k) of one system and of each of P others, over the samples scored for both.
+
+        Args:
+            first: the one.
+            others: the others.
+            columns: k of the sums; None: all.
+        """
+        chosen = list(range(len(self.sums))) if columns is None else list(columns)
+        masks = np.stack([self.scored(first, o)[self._sample] for o in others])[..., None]
+        one = self._values[first][None][..., chosen]
+        rest = np.stack([self._values[o][:, chosen] for o in others])
+        return self._added(one * masks), self._added(rest * masks)
 
     def own(self, system: str) -> Array:
         """Sums (V, K) of a system over all its scored units, as its metrics are made of."""
