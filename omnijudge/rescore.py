@@ -16,6 +16,7 @@ from omnijudge.progress import Progress
 from omnijudge.results import ResultCounts, write_results
 from omnijudge.run_directory import INGEST, PACKS, RunDirectory
 from omnijudge.stored_run import StoredRun
+from omnijudge.usage import read_usage
 
 ALLOWED = ("scoring", "statistics", "limits")
 COPIED = ("units", "outputs")
@@ -82,7 +83,10 @@ def _write(stored: StoredRun, config: RunConfig, folder: Path, progress: Progres
             writers["stages"].add(part.stages)
     for writer in writers.values():
         writer.close()
-    return write_results(asking, stored.units, stored.missing, config.statistics, folder, progress)
+    return write_results(
+        asking, stored.units, stored.missing, config.statistics, folder, progress,
+        read_usage(stored.manifest.get("usage")), stored.stopped,
+    )  # fmt: skip
 
 
 def _copy(source: RunDirectory, target: RunDirectory) -> None:
@@ -99,5 +103,6 @@ def _manifest(stored: StoredRun, config: RunConfig, counts: ResultCounts) -> dic
         "seeds": {"statistics": config.statistics.seed},
     }
     old: dict[str, Any] = stored.manifest["counts"]
-    answered = {"answers": counts.answers, "unscored_units": counts.unscored_units, "asked": 0}
-    return {**stored.manifest, **changed, "counts": {**old, **answered}}
+    return {
+        **stored.manifest, **changed, "counts": {**old, **counts.for_manifest(), "asked": 0}
+    }  # fmt: skip

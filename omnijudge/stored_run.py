@@ -151,6 +151,11 @@ class StoredRun:
         found: dict[str, int] = self.manifest["counts"]["missing_outputs"]
         return found
 
+    @property
+    def stopped(self) -> bool:
+        """Whether it ended before everything was asked."""
+        return bool(self.manifest.get("state") == "stopped")
+
     def pack(self, judge: str) -> PromptPack:
         """The copy of the prompt pack that a judge was asked with."""
         return PromptPack(self.directory.path / PACKS / judge)

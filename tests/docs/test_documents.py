@@ -36,6 +36,8 @@ SKIPPED: dict[str, str] = {
     r"\.venv/bin/python scripts/bench_\w+\.py --quick": "a benchmark is never a test",
     r"omnijudge run configs/duplexeval-cpu\.yaml.*": "needs the engine and a model made before; "
     "the Omni-DuplexEval tests with a real model run it",
+    r"python -m omnijudge_ray\.submit .*": "needs a cluster; test_ray_submit submits runs to one",
+    r"sbatch .*": "needs Slurm; test_cluster_files runs the script as its tasks",
     r"pip install --no-deps tests/toy_plugin": "changes the environment; test_toy_plugin installs "
     "it into a folder of its own",
 }

@@ -97,6 +97,11 @@ def test_a_cost_limit_leaves_whole_samples(corpus: Path, whole: Path, tmp_path: 
     assert found["cost"] == pytest.approx(spent)
     assert total / 2 <= spent <= total / 2 + 40, "no more than the samples begun and a batch"
 
+    # Scored anew it is still about whole samples only.
+    call(folder, "score", "run", "--out", "again", code=None)
+    assert table_bytes(folder / "again", ("scores",)) == table_bytes(folder / "run", ("scores",))
+    assert manifest(folder / "again")["state"] == "stopped"
+
     # The same limit again: nothing is left to spend.
     call(folder, "run", "run.yaml", "-o", half, code=5)
     assert len(asked(folder)) == spent
