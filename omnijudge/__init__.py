@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["OmnijudgeError", "Run", "RunConfig", "__version__", "open_run", "run"]
+__all__ = ["OmnijudgeError", "Run", "RunConfig", "__version__", "agree", "open_run", "run"]
 
 if TYPE_CHECKING:
-    from omnijudge.api import Run, open_run, run
+    from omnijudge.api import Run, agree, open_run, run
     from omnijudge.config import RunConfig
     from omnijudge.errors import OmnijudgeError
 
@@ -18,6 +18,7 @@ _HOMES = {
     "run": "omnijudge.api",
     "open_run": "omnijudge.api",
     "Run": "omnijudge.api",
+    "agree": "omnijudge.api",
     "RunConfig": "omnijudge.config",
     "OmnijudgeError": "omnijudge.errors",
 }

@@ -14,7 +14,11 @@ from omnijudge.run_directory import RunDirectory
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from omnijudge.analysis.agreement import PairAgreement
     from omnijudge.analysis.compare import Compared
+    from omnijudge.analysis.gold_sample import GoldPlan
+    from omnijudge.analysis.rectifying import Correction
+    from omnijudge.analysis.sensitivity import Sensitivity
     from omnijudge.config import RunConfig
     from omnijudge.pipeline import Outcome, RunFlags
     from omnijudge.statistics.multiple import Adjustment
@@ -120,6 +124,36 @@ class Run:
             fail_if=fail_if,
         )
 
+    def sensitivity(self, **options: Any) -> Sensitivity:
+        """Values and ranks under other scoring options, from the answers that are there.
+
+        Options as in ``omnijudge.analysis.sensitivity.sensitivity``: ``ask``, ``metric``,
+        ``group``, ``only`` (names of sweeps), ``out``.
+        """
+        from omnijudge.analysis.sensitivity import sensitivity
+
+        return sensitivity(self.path, **options)
+
+    def sample(self, budget: str, **options: Any) -> GoldPlan:
+        """Draws videos for a gold judge and writes the questions about them.
+
+        Options as in ``omnijudge.analysis.gold_sample.sample``: ``strata``, ``seed``, ``model``,
+        ``price``, ``metric``, ``group``, ``out``.
+        """
+        from omnijudge.analysis.gold_sample import sample
+
+        return sample(self.path, budget, **options)
+
+    def rectify(self, gold: str | os.PathLike[str], **options: Any) -> Correction:
+        """Metrics corrected by gold judgements on a random sample of videos.
+
+        Options as in ``omnijudge.analysis.rectifying.correct``: ``sample``,
+        ``declared_random``, ``baseline``, ``metric``, ``group``.
+        """
+        from omnijudge.analysis.rectifying import correct
+
+        return correct(self.path, Path(gold), **options)
+
 
 def run(
     config: RunConfig | str | os.PathLike[str],
@@ -155,3 +189,14 @@ def open_run(path: str | os.PathLike[str]) -> Run:
     found = Run(path)
     _ = found.manifest
     return found
+
+
+def agree(*judges: str | os.PathLike[str], **options: Any) -> list[PairAgreement]:
+    """How far judges agree, in pairs: runs, replay files or ``judgements.parquet`` files.
+
+    Options as in ``omnijudge.analysis.agreement.agree``: ``margin``, ``metric``, ``group``,
+    ``baseline``, ``largest``.
+    """
+    from omnijudge.analysis.agreement import agree as compare_judges
+
+    return compare_judges([Path(j) for j in judges], **options)

@@ -26,8 +26,10 @@ SHARDS = "shards"
 OWN_STORE = "judgements-store"
 IMPORTED = "imported"
 LOCK = ".lock"
-ANALYSES = ("sensitivity", "gold")
+ANALYSES = ("sensitivity",)
 """Folders of what is made of a run afterwards."""
+KEPT = ("gold",)
+"""Folders that stay when a run is begun anew: gold answers may lie there, and they cost money."""
 INGEST = ".ingest"
 """Begins the names of folders that a step fills before its tables are moved into place."""
 TABLES = (
@@ -112,7 +114,7 @@ class RunDirectory:
         if not self.path.is_dir():
             return
         for p in self.path.iterdir():
-            if p.name == LOCK or not _is_ours(p.name):
+            if p.name in (LOCK, *KEPT) or not _is_ours(p.name):
                 continue
             if p.is_dir():
                 shutil.rmtree(p)
@@ -140,7 +142,7 @@ class RunDirectory:
 
 def _is_ours(name: str) -> bool:
     name = name.removesuffix(UNFINISHED)
-    known = {MANIFEST, REPORT, PACKS, SHARDS, OWN_STORE, IMPORTED, LOCK, *ANALYSES}
+    known = {MANIFEST, REPORT, PACKS, SHARDS, OWN_STORE, IMPORTED, LOCK, *ANALYSES, *KEPT}
     tables = {f"{t}.parquet" for t in TABLES}
     return name in known or name in tables or name.startswith(INGEST)
 

@@ -48,6 +48,11 @@ class RunSet:
         if reasons:
             raise ConfigError("the runs cannot be compared:\n  " + "\n  ".join(reasons))
         self.notes: list[str] = []
+        if len(self.runs) > 1 and any(_unknown_judge(r) for r in self.runs):
+            self.notes.append(
+                "a run replays answers of a judge that it does not name; that it is the same judge "
+                "is taken on trust"
+            )
         self.names = self._names()
         self.systems = [ours for names in self.names for ours in names.values()]
 
@@ -239,6 +244,11 @@ def _judges(a: Mapping[str, Any], b: Mapping[str, Any], names: str) -> list[str]
 def _by_content(judges: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     found = [(n, dict(j)) for n, j in judges.items() if isinstance(j, Mapping)]
     return sorted(found, key=lambda pair: (str(sorted(map(str, pair[1].items()))), pair[0]))
+
+
+def _unknown_judge(run: StoredRun) -> bool:
+    replayed = any(j.engine == "replay" for j in run.config.judges)
+    return replayed and not models_answered(run)
 
 
 def _models(first: StoredRun, other: StoredRun) -> list[str]:
