@@ -301,6 +301,10 @@ class JudgementStore:
         self._lost.add((error.path, error.block))
         self.files.set_aside(error, self.writable)
 
+    def is_lost(self, path: str, block: int) -> bool:
+        """Whether a block of a part was found damaged and left where it is."""
+        return (path, block) in self._lost
+
     def fetch(self, hits: Entries) -> pa.Table:
         """Reads whole rows (``SCHEMA``), in the order of the entries.
 

@@ -177,7 +177,9 @@ def _write_jsonl(store: JudgementStore, path: Path) -> int:
 
 
 def _blocks(store: JudgementStore, columns: list[str] | None = None) -> Iterator[pa.Table]:
-    """All rows of all files, block by block, read anew."""
+    """All rows of all files, block by block, read anew; known damaged blocks are left out."""
     for source in store.sources:
         for block in range(source.blocks):
+            if store.is_lost(source.path, block):
+                continue
             yield source.read_block(block, columns)
