@@ -1,4 +1,4 @@
-"""Runs of the bundled sample data through the installed command, and replays of their answers."""
+"""Runs of the bundled sample data, and replays of their answers."""
 
 from __future__ import annotations
 
@@ -71,9 +71,12 @@ def write_config(
 
 
 def make_run(folder: Path, name: str, code: int = 0, **settings: Any) -> Path:
-    """Runs the sample data and returns the run's folder."""
-    done = omnijudge("run", write_config(folder, name, **settings), cwd=folder)
-    assert done.returncode == code, done.stderr
+    """Runs the sample data in this process and returns the run's folder."""
+    import omnijudge as library
+
+    run = library.run(write_config(folder, name, **settings))
+    assert run.outcome is not None
+    assert run.outcome.exit_code == code, run.outcome.messages
     return folder / name
 
 
