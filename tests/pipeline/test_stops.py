@@ -13,6 +13,7 @@ import pytest
 from fakes.commands import call, manifest, rows, start, table_bytes
 from fakes.corpus import write_corpus
 
+ROOT = Path(__file__).parents[2]
 SAMPLES = 40
 
 CONFIG = """
@@ -193,3 +194,39 @@ def _noted(folder: Path) -> float:
     path = folder / "run" / "run.json"
     usage: dict[str, Any] = manifest(folder / "run").get("usage", {}) if path.exists() else {}
     return float(usage.get("main", {}).get("cost", 0.0))
+
+
+DUPLEX = """
+benchmark: omni_duplexeval
+data: {{annotations: {sample}/annotations.jsonl}}
+systems: {{attentive: {sample}/outputs/attentive, chatty: {sample}/outputs/chatty}}
+judge:
+  engine: "fakes.odd_lexical:OddLexical"
+  engine_options: {{log: {log}, tokens: 1000}}
+  price: {{input: 1000.0}}
+scoring: {{evidence: captions}}
+execution: {{batch_size: 4, in_flight: 1}}
+statistics: {{replicates: 200}}
+store: store
+output: run
+"""
+
+
+def test_a_second_round_does_not_wait_for_the_end_of_the_night(tmp_path: Path) -> None:
+    """Half of the questions finish half of the samples where answers raise further questions."""
+    sample = ROOT / "omnijudge" / "sample_data" / "omni_duplexeval"
+    text = DUPLEX.format(sample=sample, log=tmp_path / "log.txt")
+    (tmp_path / "run.yaml").write_text(text, encoding="utf-8")
+    call(tmp_path, "run", "run.yaml", "--no-store", "-o", "output=whole")
+    total = len(asked(tmp_path))
+    stages = {q["fingerprint"]: q["stage"] for q in rows(tmp_path / "whole", "questions")}
+    order = [stages[line.split()[1]] for line in asked(tmp_path)]
+    assert order.index("window") < len(order) - 1 - order[::-1].index("relevance")
+    (tmp_path / "log.txt").unlink()
+    call(tmp_path, "run", "run.yaml", "-o", f"limits.max_cost={total / 2}", code=5)
+    counts = manifest(tmp_path / "run")["counts"]
+    assert counts["samples"] - counts["samples_incomplete"] >= 0.45 * counts["samples"]
+    assert complete_samples(tmp_path / "run")
+    call(tmp_path, "run", "run.yaml")
+    assert len(asked(tmp_path)) == len(set(asked(tmp_path))) == total
+    assert table_bytes(tmp_path / "run") == table_bytes(tmp_path / "whole")
