@@ -87,10 +87,13 @@ class RunDirectory:
         """What was asked under this output before, per judge."""
         return read_usage((self.manifest() or {}).get("usage"))
 
+    def shards(self) -> list[RunDirectory]:
+        """Folders of the shards that have begun."""
+        return [RunDirectory(p) for p in sorted((self.path / SHARDS).glob("*-of-*"))]
+
     def shard_usage(self) -> list[dict[str, Usage]]:
         """What was asked by shards of this run."""
-        folders = sorted((self.path / SHARDS).glob("*-of-*"))
-        return [RunDirectory(folder).usage() for folder in folders]
+        return [shard.usage() for shard in self.shards()]
 
     def check_usable(self) -> None:
         """Refuses a folder that holds other things than a run.

@@ -16,10 +16,14 @@ def status_lines(run: str, config: RunConfig | None = None) -> list[str]:
     Raises:
         DataError: there is no run.
     """
-    manifest = RunDirectory(run).manifest()
+    directory = RunDirectory(run)
+    manifest = directory.manifest()
+    shards = shard_lines(directory)
     if manifest is None:
+        if shards:
+            return [*shards, "run without --shard when all shards are done"]
         raise DataError(f"{run}: there is no run here (no run.json); check the path")
-    lines = [f"{run}: {manifest['state']}"]
+    lines = [f"{run}: {manifest['state']}", *shards]
     if manifest.get("stopped"):
         lines.append(f"stopped early: {manifest['stopped']}")
     if "counts" not in manifest:
@@ -46,6 +50,19 @@ def status_lines(run: str, config: RunConfig | None = None) -> list[str]:
         lines.append(f"exam: judge {judge} passed {exam['passed']} of {exam['questions']}")
     if config is not None:
         lines += _changes(manifest, config)
+    return lines
+
+
+def shard_lines(directory: RunDirectory) -> list[str]:
+    """A line about every shard that has begun."""
+    lines = []
+    for shard in directory.shards():
+        manifest = shard.manifest() or {}
+        line = f"shard {shard.path.name.replace('-of-', '/')}: {manifest.get('state', 'begun')}"
+        counts = manifest.get("counts")
+        if counts:
+            line += f", {counts['samples']} samples, {counts['unscored_units']} units unscored"
+        lines.append(line)
     return lines
 
 

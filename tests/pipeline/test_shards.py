@@ -66,6 +66,9 @@ def test_shards_share_the_questions_and_a_plain_run_puts_them_together(
         samples += own["counts"]["samples"]
         assert "share" in errors
     assert samples == 30
+    output, _ = call(folder, "status", "run")
+    assert "shard 4/4: done, 7 samples" in output
+    assert "run without --shard" in output
     assert not (folder / "run" / "run.json").exists()
     # A question that two samples share may be asked by two shards at once, never in a row.
     assert Counter(asked(folder)) == Counter(expected)
