@@ -214,7 +214,9 @@ class Asking:
                     self.benchmark, seat.source, seat.mode, seat.most,
                     keys, prints, prompts, repeat,
                 )  # fmt: skip
-                columns.append([seat.outcome(p, o) for p, o in zip(prints, found, strict=True)])
+                if seat.refused:
+                    found = [seat.outcome(p, o) for p, o in zip(prints, found, strict=True)]
+                columns.append(found)
         return [list(question) for question in zip(*columns, strict=True)]
 
     def with_verdicts(

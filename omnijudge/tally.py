@@ -75,7 +75,7 @@ class Tally:
                 self.status[system, stage, outcome.status or "not asked"] += 1
                 for attempt in outcome.attempts:
                     self.faults.update(names_in(attempt.answer.reason))
-            spread = combine(panel, self._how)[2]
+            spread = combine(panel, self._how)[2] if len(panel) > 1 else None
             spreads.append(spread)
             if spread is not None:
                 self._spreads.setdefault(stage, _Spreads()).add(spread)

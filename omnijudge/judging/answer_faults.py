@@ -122,20 +122,23 @@ _SCRIPTS = {
     "devanagari": re.compile("[\u0900-\u097f]"),
     "thai": re.compile("[\u0e00-\u0e7f]"),
 }
+_FREQUENT = {name: _SCRIPTS[name] for name in ("latin", "han")}
+_RARE = re.compile("|".join(p.pattern for n, p in _SCRIPTS.items() if n not in _FREQUENT))
 _LETTERS_PER_SIGN = {"han": 3, "hangul": 2}
 """A Chinese character says about as much as so many Latin letters."""
 _FEW = 6
 """Fewer letters than this are a name or a number, not a language."""
+_SOME_LATIN = re.compile(f"(?:[A-Za-z][^A-Za-z]*){{{_FEW}}}")
 
 
 def script_of(text: str) -> str | None:
     """The script most of a text is written in; None where there are too few letters."""
     if text.isascii():
-        letters = sum(map(str.isalpha, text))
-        return "latin" if letters >= _FEW else None
+        return "latin" if _SOME_LATIN.search(text) else None
+    scripts = _SCRIPTS if _RARE.search(text) else _FREQUENT
     weights = {
         name: len(pattern.findall(text)) * _LETTERS_PER_SIGN.get(name, 1)
-        for name, pattern in _SCRIPTS.items()
+        for name, pattern in scripts.items()
     }
     best = max(weights, key=lambda n: weights[n])
     return best if weights[best] >= _FEW else None

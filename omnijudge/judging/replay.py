@@ -20,6 +20,7 @@ COLUMNS = {
     "text_hash",
 }  # fmt: skip
 NOT_THERE = "no answer in the file"
+_NO_REPLY = Reply(raw=None, error=NOT_THERE)
 ReadBody = Callable[[str, Any], tuple[str | None, str | None]]
 
 
@@ -116,13 +117,11 @@ class ReplayedAnswers:
         for key in keys:
             rows = self._rows.get(key)
             if rows is None:
-                found.append([(1, Reply(raw=None, error=NOT_THERE))])
+                found.append([(1, _NO_REPLY)])
                 continue
             self._asked.add(key)
             last = min(most, max(rows))
-            found.append(
-                [(n, rows.get(n, Reply(raw=None, error=NOT_THERE))) for n in range(1, last + 1)]
-            )
+            found.append([(n, rows.get(n, _NO_REPLY)) for n in range(1, last + 1)])
         return found
 
     @property

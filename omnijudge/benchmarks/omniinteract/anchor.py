@@ -46,7 +46,7 @@ def find_anchor(phrase: str, parts: Sequence[Part], words: Words) -> float | Non
 def character_times(text: str, words: Sequence[SpokenWord]) -> list[float | None]:
     """A time per character of a part's text, None where it is unknown (rule 12.2)."""
     unknown: list[float | None] = [None] * len(text)
-    tokens = [(w.start, w.text) for w in words if w.text]
+    tokens = [(start, word) for start, _, word in words if word]
     if not text or not tokens:
         return unknown
     gap: list[float | None] = [] if has_cjk("".join(t for _, t in tokens)) else [None]
@@ -89,10 +89,10 @@ def find_anchor_normalised(
     part = parts[owners[at]]
     offset = at - owners.index(owners[at])
     spoken, starts = "", []
-    for w in words(part):
-        kept = letters(w.text)
+    for start, _, word in words(part):
+        kept = letters(word)
         spoken += kept
-        starts += [w.start] * len(kept)
+        starts += [start] * len(kept)
     if spoken == letters(part.text):
         return starts[offset], True
     found = spoken.find(needle)

@@ -32,6 +32,16 @@ def parse(stage: str, raw: str, mode: str, judged_text: str | None = None) -> An
         return _PUBLISHED[stage](raw)
     try:
         value, repair = one_object(raw)
+    except Unusable as e:
+        return Answer("invalid", {}, str(e))
+    return _strict(stage, value, repair, judged_text)
+
+
+def _strict(
+    stage: str, value: Mapping[str, Any], repair: str | None, judged_text: str | None = None
+) -> Answer:
+    """Reads the one object of an answer."""
+    try:
         fields = _STRICT[stage](value)
     except Unusable as e:
         return Answer("invalid", {}, str(e))
@@ -91,18 +101,19 @@ def _phrase_remark(phrase: str, text: str) -> str | None:
     return f"{PHRASE_NOT_FOUND}: {REMARKS[PHRASE_NOT_FOUND]}"
 
 
-def _find_object(raw: str) -> dict[str, Any] | None:
-    """The first JSON object anywhere in the text; an empty one counts as none."""
+def _find_object(raw: str) -> tuple[dict[str, Any] | None, bool]:
+    """The first JSON object anywhere in the text, an empty one counting as none; and whether there
+    is nothing else."""
     at = raw.find("{")
     while at >= 0:
         try:
-            value, _ = _DECODER.raw_decode(raw, at)
+            value, end = _DECODER.raw_decode(raw, at)
             if isinstance(value, dict):
-                return value or None
+                return value or None, at == 0 and end == len(raw)
         except (ValueError, RecursionError):
             pass
         at = raw.find("{", at + 1)
-    return None
+    return None, False
 
 
 def _number(value: Any) -> float | None:
@@ -113,7 +124,7 @@ def _number(value: Any) -> float | None:
 
 
 def _published_early(raw: str) -> Answer:
-    found = _find_object(raw)
+    found, alone = _find_object(raw)
     flag = raw if found is None else text_of(found.get("flag"))
     flag = flag.lower().replace(" ", "")
     if "hallucination" in flag:
@@ -123,11 +134,11 @@ def _published_early(raw: str) -> Answer:
         fields = {"flag": "neutral", "score": 1.0 if given is None else clamp(given)}
     else:
         fields = {"flag": "neutral", "score": 0.0}
-    return _published("early", raw, fields, "failed" if found is None else "json")
+    return _published("early", raw, fields, "failed" if found is None else "json", found, alone)
 
 
 def _published_core(raw: str) -> Answer:
-    found = _find_object(raw)
+    found, alone = _find_object(raw)
     phrase, spoiler, score, parse_state = "", False, None, "failed"
     if found is not None:
         phrase = text_of(found.get("trigger_phrase")).strip()
@@ -139,25 +150,33 @@ def _published_core(raw: str) -> Answer:
         score = float(match.group()) if match else 0.0
         parse_state = "number" if match else "failed"
     fields = {"score": clamp(score), "trigger_phrase": phrase, "spoiler": spoiler}
-    return _published("core", raw, fields, parse_state)
+    return _published("core", raw, fields, parse_state, found, alone)
 
 
 def _published_partial(raw: str) -> Answer:
-    found = _find_object(raw)
+    found, alone = _find_object(raw)
     given = None if found is None else _number(found.get("score"))
     fields = {
         "score": 0.0 if given is None else clamp(given),
         "hallucination": found is not None and parse_bool(found.get("hallucination")),
     }
-    return _published("partial", raw, fields, "failed" if found is None else "json")
+    return _published("partial", raw, fields, "failed" if found is None else "json", found, alone)
 
 
 _PUBLISHED = {"early": _published_early, "core": _published_core, "partial": _published_partial}
 
 
-def _published(stage: str, raw: str, fields: dict[str, Any], parse_state: str) -> Answer:
+def _published(
+    stage: str,
+    raw: str,
+    fields: dict[str, Any],
+    parse_state: str,
+    found: dict[str, Any] | None,
+    alone: bool,
+) -> Answer:
     """Marks as repaired what the strict reading would have refused."""
-    strict = parse(stage, raw, "strict")
+    # An object and nothing else is what the strict reading finds, too.
+    strict = _strict(stage, found, None) if found and alone else parse(stage, raw, "strict")
     rationale = strict.fields.get("rationale")
     fields = {**fields, "parse": parse_state, "rationale": rationale}
     if strict.status == "invalid":

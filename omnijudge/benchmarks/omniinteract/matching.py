@@ -117,19 +117,19 @@ def split(
     if not t_a < chunk.end:
         return whole, None
     spoken = speech.words(chunk.row)
-    if by_time and chunk.text.strip() and not any(w.text for w in spoken):
+    if by_time and chunk.text.strip() and not any(word for *_, word in spoken):
         return _split_by_time(chunk, t_a, t_end)
     if not spoken:
         return whole, None
     parts: list[Part | None] = []
     for name in ("early", "core"):
-        words = [w for w in spoken if (w.start < t_a) == (name == "early")]
-        text = join_words([w.text for w in words if w.text]).strip()
+        words = [w for w in spoken if (w[0] < t_a) == (name == "early")]
+        text = join_words([word for *_, word in words if word]).strip()
         if not text:
             parts.append(None)
             continue
-        end = words[-1].end
-        parts.append(Part(chunk.chunk_id, name, words[0].start, end, end > t_end, text))
+        start, end = words[0][0], words[-1][1]
+        parts.append(Part(chunk.chunk_id, name, start, end, end > t_end, text))
     if parts[0] is None and parts[1] is None:
         return whole, None
     return parts[0], parts[1]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +14,7 @@ from omnijudge import tables
 from omnijudge.benchmarks.omniinteract.anchor import find_anchor, find_anchor_normalised
 from omnijudge.benchmarks.omniinteract.matching import slot_bounds
 from omnijudge.benchmarks.omniinteract.offline import KIND as OFFLINE
+from omnijudge.benchmarks.omniinteract.questions import STAGES
 from omnijudge.benchmarks.omniinteract.schemas import SCORE_SCHEMA
 from omnijudge.benchmarks.omniinteract.speech import MatchedSpeech, SlotSpeech, SpokenChunk
 from omnijudge.values import clamp
@@ -37,8 +37,7 @@ def decay(t: float, peak: float, end: float, alpha: float, gamma: float) -> floa
     return clamp(1.0 - alpha * float(((t - peak) / (end - peak)) ** gamma))
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """A judge's verdict on one stage of one slot."""
 
     score: float
@@ -72,9 +71,13 @@ class Verdicts:
         """The verdict, or None where there is none that counts."""
         return self._found.get((sample, unit, stage))
 
+    def of_unit(self, sample: str, unit: str) -> dict[str, Verdict]:
+        """The verdicts of a unit by stage."""
+        found = ((stage, self.get(sample, unit, stage)) for stage in STAGES)
+        return {stage: verdict for stage, verdict in found if verdict is not None}
 
-@dataclass(frozen=True, slots=True)
-class SlotFacts:
+
+class SlotFacts(NamedTuple):
     """What scoring needs to know of a slot, times in seconds."""
 
     scene_type: str
@@ -209,7 +212,6 @@ def score_slot(
     needed = stages_needed(slot, speech, options)
     row: dict[str, Any] = {
         "judged": all(s in verdicts for s in needed) if needed else None,
-        "is_interrupted": slot.interrupted,
         "has_output": bool(speech.chunks),
     }
     row |= score_early(slot, speech, verdicts.get("early"), options)
@@ -272,13 +274,18 @@ def category(scene_type: str, question_type: str | None) -> str:
 
 def score_offline(answer: str, verdict: Verdict | None) -> dict[str, Any]:
     """An offline answer (rule 21): the judge's score alone; a blank one earns 0 unasked."""
-    row: dict[str, Any] = {"has_output": bool(answer), "is_interrupted": False}
+    row: dict[str, Any] = {"has_output": bool(answer)}
     if not answer:
         return row | {"judged": None, "s_core": 0.0}
     return row | {"judged": verdict is not None, "s_core": verdict.score if verdict else None}
 
 
-CARRIED = ("sample_id", "unit_id", "unit_kind", "video_id", "scene_type", "is_math")
+CARRIED = (
+    "sample_id", "unit_id", "unit_kind", "video_id", "scene_type", "question_type", "role",
+    "is_interrupted", "is_math",
+)  # fmt: skip
+"""Columns of the units that stand in the scores as they are."""
+OWN = tuple(n for n in SCORE_SCHEMA.names if n not in (*CARRIED, "system", "missing_output"))
 
 
 def score(part: Partition, options: Options) -> pa.Table:
@@ -287,55 +294,60 @@ def score(part: Partition, options: Options) -> pa.Table:
     state = dict(
         zip(part.outputs["sample_id"].to_pylist(), part.outputs["state"].to_pylist(), strict=True)
     )
-    bounds = slot_bounds(units, options)
+    absent = {s for s, found in state.items() if found in ("missing", "unreadable")}
+    left_out = {s for s, found in state.items() if found == "not_evaluated"}
+    if options.profile == "published":
+        left_out |= absent
     said = MatchedSpeech(part, options)
     verdicts = Verdicts(part.stages, part.verdicts)
-    column = {n: units[n].to_pylist() for n in (*CARRIED, "boundary", "is_interrupted")}
-    column |= {n: units[n].to_pylist() for n in ("step_index", "question_type", "role")}
-    pair_index = units["pair_index"].to_pylist()
+    names = ("sample_id", "unit_id", "unit_kind", "question_type", "role", "pair_index")
+    columns = [units[n].to_pylist() for n in names]
+    slots = _slot_facts(units, options)
+    kept: list[int] = []
     rows: list[dict[str, Any]] = []
     pairs: dict[tuple[str, int], dict[str, dict[str, Any]]] = {}
-    slot_number = {row: i for i, row in enumerate(bounds.rows)}
-    for row in range(units.num_rows):
-        sample_id = column["sample_id"][row]
-        absent = state[sample_id] in ("missing", "unreadable")
-        if (options.profile == "published" and absent) or state[sample_id] == "not_evaluated":
+    for row, (sample, unit, kind, question_type, role, pair) in enumerate(
+        zip(*columns, strict=True)
+    ):
+        if sample in left_out:
             continue
-        base = {n: column[n][row] for n in CARRIED}
-        base |= {"system": part.system, "missing_output": absent}
-        kind = base["unit_kind"]
         if kind == "slot":
-            i = slot_number[row]
-            slot = SlotFacts(
-                base["scene_type"], bounds.t_start[i], bounds.t_a[i], bounds.t_end[i],
-                column["boundary"][row], column["is_interrupted"][row], column["step_index"][row],
-            )  # fmt: skip
-            speech = said.slot(sample_id, base["unit_id"], slot.t_a)
-            found = {
-                s: v
-                for s in ("early", "core", "partial")
-                if (v := verdicts.get(sample_id, base["unit_id"], s)) is not None
-            }
-            base |= score_slot(slot, speech, found, options)
-            base["question_type"] = column["question_type"][row]
-            base["role"] = column["role"][row]
-            base["category"] = category(base["scene_type"], base["question_type"])
-            if base["role"] is not None:
-                pairs.setdefault((sample_id, pair_index[row]), {})[base["role"]] = base
+            slot = slots[row]
+            speech = said.slot(sample, unit, slot.t_a)
+            scored = score_slot(slot, speech, verdicts.of_unit(sample, unit), options)
+            scored["category"] = category(slot.scene_type, question_type)
+            if role is not None:
+                pairs.setdefault((sample, pair), {})[role] = scored
         elif kind == "pair":
-            both = pairs[sample_id, pair_index[row]]
-            base |= score_pair(
-                {"anchor": None, **both["outer"]}, {"anchor": None, **both["inner"]}, options
-            )
+            outer, inner = pairs[sample, pair]["outer"], pairs[sample, pair]["inner"]
+            scored = score_pair({"anchor": None, **outer}, {"anchor": None, **inner}, options)
         elif kind == OFFLINE:
-            answer = "".join(c.text for c in said.chunks(sample_id, base["unit_id"])).strip()
-            base |= score_offline(answer, verdicts.get(sample_id, base["unit_id"], "core"))
+            answer = "".join(c.text for c in said.chunks(sample, unit)).strip()
+            scored = score_offline(answer, verdicts.get(sample, unit, "core"))
         else:
-            unmatched = unmatched_count(said.unmatched.get(sample_id, ()), options)
-            base["unmatched"] = unmatched
-            base["fp"] = float(unmatched) if options.unmatched_fp else 0.0
-        rows.append(base)
-    return tables.make(SCORE_SCHEMA, {n: [r.get(n) for r in rows] for n in SCORE_SCHEMA.names})
+            unmatched = unmatched_count(said.unmatched.get(sample, ()), options)
+            fp = float(unmatched) if options.unmatched_fp else 0.0
+            scored = {"unmatched": unmatched, "fp": fp}
+        kept.append(row)
+        rows.append(scored)
+    carried = units.select(CARRIED).take(pa.array(kept, pa.int64()))
+    found: dict[str, object] = {n: carried[n] for n in CARRIED}
+    found["system"] = pa.repeat(part.system, len(rows))
+    found["missing_output"] = [s in absent for s in carried["sample_id"].to_pylist()]
+    found |= {n: [r.get(n) for r in rows] for n in OWN}
+    return tables.make(SCORE_SCHEMA, found)
+
+
+def _slot_facts(units: pa.Table, options: Options) -> dict[int, SlotFacts]:
+    """Slots by their row of the unit table."""
+    bounds = slot_bounds(units, options)
+    names = ("scene_type", "boundary", "is_interrupted", "step_index")
+    taken = units.select(names).take(pa.array(bounds.rows, pa.int64()))
+    scene, boundary, interrupted, step = (taken[n].to_pylist() for n in names)
+    facts = map(
+        SlotFacts, scene, bounds.t_start, bounds.t_a, bounds.t_end, boundary, interrupted, step
+    )
+    return dict(zip(bounds.rows, facts, strict=True))
 
 
 def fill_unscored(scores: pa.Table, best: bool) -> pa.Table:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,12 +17,8 @@ if TYPE_CHECKING:
     from omnijudge.benchmarks.omniinteract.options import Options
 
 
-class SpokenWord(NamedTuple):
-    """A word with its times in seconds."""
-
-    start: float
-    end: float
-    text: str
+SpokenWord = tuple[float, float, str]
+"""Start and end of a word in seconds, and its text."""
 
 
 class SpokenChunk(NamedTuple):
@@ -72,25 +67,24 @@ class Speech:
     def _flat(self) -> tuple[list[int], list[float], list[float], list[str]]:
         """Where the words of each chunk begin, and starts, ends and texts of all words."""
         flat = self._words.values
-        fields = [flat.field(name).to_pylist() for name in SpokenWord._fields]
+        fields = [flat.field(name).to_pylist() for name in ("start", "end", "text")]
         return self._words.offsets.to_pylist(), fields[0], fields[1], fields[2]
 
     def words(self, row: int) -> list[SpokenWord]:
         """Words of a chunk."""
         offsets, starts, ends, texts = self._flat
         own = slice(offsets[row], offsets[row + 1])
-        return list(map(SpokenWord, starts[own], ends[own], texts[own]))
+        return list(zip(starts[own], ends[own], texts[own], strict=True))
 
     def words_of(self, part: Part, row: int, t_a: float) -> list[SpokenWord]:
         """Words of a part of the chunk in some row, whose slot's answer is due at ``t_a``."""
         words = self.words(row)
         if part.part == "whole":
             return words
-        return [w for w in words if (w.start < t_a) == (part.part == "early")]
+        return [w for w in words if (w[0] < t_a) == (part.part == "early")]
 
 
-@dataclass(frozen=True, slots=True)
-class SlotSpeech:
+class SlotSpeech(NamedTuple):
     """What a system said in one slot, as matched: chunks, early parts and core parts, in order."""
 
     chunks: Sequence[SpokenChunk]
