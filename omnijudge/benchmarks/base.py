@@ -129,8 +129,8 @@ class Benchmark(Protocol):
     * ``check_outputs(parts, settings) -> (problems, notes)``: what is odd about a system's outputs
       as a whole, for ``validate``;
     * ``read_body(stage, body, mode) -> (text, error)``: reads a replayed reply body;
-    * ``leading``, ``sweeps(options)``, ``judged_fields(options)``, ``every_question(part, options)``:
-      what systems are compared by, what ``sensitivity`` moves, what judges are compared in, what a
+    * ``leading``, ``sweeps(options)``, ``judged_fields(options)``,
+      ``every_question(part, options)``: what systems are compared by, what ``sensitivity`` moves, what judges are compared in, what a
       gold judge may be asked (``omnijudge.benchmarks.declared``).
     """
 

@@ -38,7 +38,7 @@ SKIPPED: dict[str, str] = {
     "the Omni-DuplexEval tests with a real model run it",
     r"python -m omnijudge_ray\.submit .*": "needs a cluster; test_ray_submit submits runs to one",
     r"sbatch .*": "needs Slurm; test_cluster_files runs the script as its tasks",
-    r"omnijudge interactscope \w+ RUN.*": "RUN and the systems stand for a run of the reader's; the "
+    r"omnijudge interactscope \w+ RUN.*": "RUN and the systems stand for a reader's own; the "
     "Omni-InteractScope tests run the commands",
     r"pip install --no-deps tests/toy_plugin": "changes the environment; test_toy_plugin installs "
     "it into a folder of its own",
