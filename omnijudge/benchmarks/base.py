@@ -130,7 +130,8 @@ class Benchmark(Protocol):
       as a whole, for ``validate``;
     * ``read_body(stage, body, mode) -> (text, error)``: reads a replayed reply body;
     * ``leading``, ``sweeps(options)``, ``judged_fields(options)``,
-      ``every_question(part, options)``: what systems are compared by, what ``sensitivity`` moves, what judges are compared in, what a
+      ``every_question(part, options)``: what systems are compared by, what ``sensitivity``
+      moves, what judges are compared in, what a
       gold judge may be asked (``omnijudge.benchmarks.declared``).
     """
 
