@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from omnijudge import tables
 from omnijudge.errors import ConfigError
-from omnijudge.statistics.metric import Array, Metric, Sum, distinct_sums
+from omnijudge.statistics.metric import Array, Metric, Sum, distinct_sums, quantile_groups
 from omnijudge.statistics.sums import ScoreRows
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ class Summary:
         self._worst = [np.zeros(size) for _ in systems]
         self._best = [np.zeros(size) for _ in systems]
         self.counts = np.zeros((len(self.systems), len(self.metrics), 2), np.int64)
+        self._quantiles = quantile_groups(self.metrics)
         self._delays: dict[tuple[int, int], list[tuple[Array, Any]]] = {}
 
     def add(self, system: int, scores: pa.Table) -> None:
@@ -67,15 +68,15 @@ class Summary:
                 here, found = filled.by_place(self.sums, cluster)
             sums[system][here] += found
         self.counts[system] += np.array(rows.unit_counts(self.metrics), np.int64)
-        for m, metric in enumerate(self.metrics):
-            if metric.quantile is None:
-                continue
+        for first, *_ in self._quantiles:
+            metric = self.metrics[first]
+            assert metric.quantile is not None
             values, present = rows.column(metric.quantile[0])
             mask = rows.of_units(metric.units) & present & rows.scored
-            self._delays.setdefault((system, m), []).append((values[mask], cluster[mask]))
+            self._delays.setdefault((system, first), []).append((values[mask], cluster[mask]))
 
     def unit_values(self) -> Mapping[tuple[int, int], UnitValues]:
-        """Values behind quantile metrics."""
+        """Values behind quantile metrics, by system and first metric of those with the same."""
         from omnijudge.statistics.intervals import UnitValues
 
         return {

@@ -20,6 +20,10 @@ Counts = npt.NDArray[np.unsignedinteger]
 _CHUNK_DRAWS = 1 << 20
 _CHUNK_REPLICATES = 2500
 _CHUNK_WEIGHTS = 16_000_000  # counts turned into floating point at once
+# A product of so many multiplications is done before a second thread of the BLAS has woken up;
+# on a busy machine waiting for it costs many times the work.
+_ONE_THREAD = 1 << 18
+_FEWEST_REPLICATES = 16
 
 
 def bootstrap_counts_small(
@@ -117,7 +121,7 @@ def ratio_replicates(
 def _rounded(sums: Array, counts: Counts) -> tuple[Array, npt.NDArray[np.bool_]]:
     """Columns (C, V) on their grid, and which of them have exact sums even in float32."""
     columns = np.ascontiguousarray(sums.T, np.float64)
-    most = max(1, int(counts.sum(axis=1, dtype=np.int64).max(initial=0)))
+    most = max(1, int(counts.sum(axis=1, dtype=np.uint32).max(initial=0)))
     columns = exact_columns(columns, most)
     # float32 has 24 bits: enough for counts of events, at half the price.
     short = (columns == np.rint(columns)).all(axis=1)
@@ -131,6 +135,9 @@ def _products(
     """Sums of all columns for some replicates at a time; the array is used again."""
     step = min(_CHUNK_REPLICATES, max(len(counts), 1))
     step = max(1, min(step, _CHUNK_WEIGHTS // max(counts.shape[1], 1)))
+    few = _ONE_THREAD // max(len(columns) * counts.shape[1], 1)
+    if few >= _FEWEST_REPLICATES:
+        step = min(step, few)
     weights = np.empty((step, counts.shape[1]), columns.dtype)
     product = np.empty((len(columns), step), columns.dtype)
     for first in range(0, len(counts), step):

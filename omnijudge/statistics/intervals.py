@@ -24,7 +24,7 @@ from omnijudge.statistics.jackknife import (
     small_sample_warning,
     smallest_part,
 )
-from omnijudge.statistics.metric import Metric, Sum
+from omnijudge.statistics.metric import Metric, Sum, quantile_groups
 from omnijudge.statistics.multiple import Adjustment
 from omnijudge.statistics.quantiles import quantile_replicates
 from omnijudge_kernels.resampling import Array, Counts, exact_columns
@@ -123,7 +123,8 @@ def metric_intervals(
             order for all systems (zeros where a system has nothing), column = entry of ``sums``.
         sums: the K sums.
         settings: replicates, level, kind, seed.
-        unit_values: for quantile metrics, by (system position, metric position).
+        unit_values: for quantile metrics, by (system position, metric position); metrics of the
+            same column and units share those of the first of them.
         counts: (B, V) explicit resamples instead of seeded ones.
 
     Returns:
@@ -155,11 +156,12 @@ def metric_intervals(
                 found.update({(row.system, m): row for row in made})
     values = unit_values or {}
     weights = counts.astype(np.float32) if values else None
-    for m, metric in enumerate(metrics):
-        if metric.quantile is not None:
-            for s in range(n_systems):
-                units = values.get((s, m))
-                found[s, m] = _quantile_row(s, metric, settings, units, counts, weights)
+    for group in quantile_groups(metrics):
+        for s in range(n_systems):
+            units = values.get((s, group[0]))
+            of_group = [metrics[m] for m in group]
+            made = _quantile_rows(s, of_group, settings, units, counts, weights)
+            found.update({(s, m): row for m, row in zip(group, made, strict=True)})
     return [found[s, m] for s in range(n_systems) for m in range(len(metrics))]
 
 
@@ -252,29 +254,37 @@ def _bca(
     return found.low, found.high
 
 
-def _quantile_row(
+def _quantile_rows(
     system: int,
-    metric: Metric,
+    metrics: Sequence[Metric],
     settings: IntervalSettings,
     units: UnitValues | None,
     counts: Counts,
     weights: npt.NDArray[np.float32] | None,
-) -> MetricInterval:
-    assert metric.quantile is not None
-    q = metric.quantile[1]
+) -> list[MetricInterval]:
+    """Quantile metrics of the same values of one system."""
     settings = replace(settings, interval="percentile")
     if units is None or not len(units.values):
-        return _row(system, metric, settings, np.nan, (np.nan,) * 4, 0, 0, len(counts), None)
-    replicates = quantile_replicates(units.values, units.clusters, counts, q, weights)
+        nothing = (np.nan,) * 4
+        return [
+            _row(system, m, settings, np.nan, nothing, 0, 0, len(counts), None) for m in metrics
+        ]
+    probabilities = [m.quantile[1] for m in metrics if m.quantile is not None]
+    replicates = quantile_replicates(units.values, units.clusters, counts, probabilities, weights)
     interval = percentile_interval(replicates, settings.confidence)
     clusters = len(np.unique(units.clusters))
-    dropped = int(interval.dropped)
-    warning = small_sample_warning(
-        clusters, clusters, None, dropped / max(len(counts), 1), careful=False
-    )
-    value = float(np.quantile(units.values, q))
-    ends = (float(interval.low), float(interval.high), np.nan, np.nan)
-    return _row(system, metric, settings, value, ends, clusters, clusters, dropped, warning)
+    rows = []
+    for i, (metric, q) in enumerate(zip(metrics, probabilities, strict=True)):
+        dropped = int(interval.dropped[i])
+        warning = small_sample_warning(
+            clusters, clusters, None, dropped / max(len(counts), 1), careful=False
+        )
+        value = float(np.quantile(units.values, q))
+        ends = (float(interval.low[i]), float(interval.high[i]), np.nan, np.nan)
+        rows.append(
+            _row(system, metric, settings, value, ends, clusters, clusters, dropped, warning)
+        )
+    return rows
 
 
 def _row(

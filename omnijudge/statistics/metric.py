@@ -101,6 +101,15 @@ def total(sums: Array) -> Array:
     return sums[..., 0]
 
 
+def quantile_groups(metrics: Sequence[Metric]) -> list[list[int]]:
+    """Positions of quantile metrics; those of the same values stand together."""
+    groups: dict[tuple[str, tuple[Sum, ...]], list[int]] = {}
+    for m, metric in enumerate(metrics):
+        if metric.quantile is not None:
+            groups.setdefault((metric.quantile[0], metric.units), []).append(m)
+    return list(groups.values())
+
+
 def distinct_sums(metrics: Sequence[Metric]) -> list[Sum]:
     """The distinct sums of the metrics, in order of first use."""
     return list(dict.fromkeys(s for m in metrics for s in m.sums))

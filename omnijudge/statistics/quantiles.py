@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -12,10 +14,10 @@ def quantile_replicates(
     values: Array,
     clusters: npt.NDArray[np.integer],
     counts: Counts,
-    q: float,
+    probabilities: Sequence[float],
     weights: npt.NDArray[np.float32] | None = None,
 ) -> Array:
-    """The quantile of the units of each resample, linear at ``q * (n - 1)``.
+    """Quantiles of the units of each resample, linear at ``q * (n - 1)``.
 
     A unit is in a resample as often as its cluster is drawn. Sorted values are cut into blocks; one
     matrix product tells in which block the wanted order statistic of each replicate lies, and only
@@ -25,14 +27,14 @@ def quantile_replicates(
         values: (U,) finite values, one per unit.
         clusters: (U,) cluster of each unit, an index below V.
         counts: (B, V) how often each cluster is drawn.
-        q: probability, such as 0.5.
+        probabilities: the Q probabilities, such as 0.5.
         weights: ``counts`` as float32, for callers who ask many times.
 
     Returns:
-        (B,) quantiles; NaN where a resample has no unit.
+        (Q, B) quantiles; NaN where a resample has no unit.
     """
     n_replicates, n_clusters = counts.shape
-    result = np.full(n_replicates, np.nan)
+    result = np.full((len(probabilities), n_replicates), np.nan)
     if not len(values):
         return result
     order = np.argsort(values, kind="stable")
@@ -50,12 +52,13 @@ def quantile_replicates(
     reached = np.cumsum(inside, axis=1, dtype=np.int64)
     units = reached[:, -1]
     last = np.maximum(units - 1, 0)
-    position = q * last
+    position = np.multiply.outer(np.asarray(probabilities, np.float64), last)
     lower = np.minimum(np.floor(position).astype(np.int64), last)
     upper = np.minimum(lower + 1, last)
-    low, high = _ranked(values, owner, counts, reached, (lower, upper), size)
+    ranked = _ranked(values, owner, counts, reached, np.concatenate([lower, upper]), size)
+    low, high = ranked[: len(lower)], ranked[len(lower) :]
     some = units > 0
-    result[some] = (low + (position - lower) * (high - low))[some]
+    result[:, some] = (low + (position - lower) * (high - low))[:, some]
     return result
 
 
@@ -64,24 +67,25 @@ def _ranked(
     owner: npt.NDArray[np.int64],
     counts: Counts,
     reached: npt.NDArray[np.int64],
-    ranks: tuple[npt.NDArray[np.int64], ...],
+    ranks: npt.NDArray[np.int64],
     size: int,
-) -> list[Array]:
-    """Values of 0-based ranks in each replicate; 0 where there is no such unit."""
-    found = [np.zeros(len(reached)) for _ in ranks]
-    places = [(reached <= rank[:, None]).sum(axis=1) for rank in ranks]
+) -> Array:
+    """Values (R, B) of 0-based ranks (R, B) in each replicate; 0 where there is no such unit."""
+    found = np.zeros(ranks.shape)
+    places = np.stack([(reached <= rank[:, None]).sum(axis=1) for rank in ranks])
     n_blocks = reached.shape[1]
-    for block in np.unique(np.concatenate(places)):
+    for block in np.unique(places):
         if block == n_blocks:
             continue
-        wanted = [place == block for place in places]
-        rows = np.flatnonzero(np.logical_or.reduce(wanted))
+        wanted = places == block
+        rows = np.flatnonzero(wanted.any(axis=0))
         first = block * size
         passed = counts[np.ix_(rows, owner[first : first + size])].cumsum(axis=1, dtype=np.int32)
         before = reached[rows, block - 1] if block else np.zeros(len(rows), np.int64)
         for values_of, rank, here in zip(found, ranks, wanted, strict=True):
             mine = here[rows]
-            left = (rank[rows] - before)[mine]
-            index = (passed[mine] <= left[:, None]).sum(axis=1)
-            values_of[rows[mine]] = values[first + index]
+            if mine.any():
+                left = (rank[rows] - before)[mine]
+                index = (passed[mine] <= left[:, None]).sum(axis=1)
+                values_of[rows[mine]] = values[first + index]
     return found

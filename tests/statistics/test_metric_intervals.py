@@ -151,16 +151,21 @@ def test_nothing_succeeds() -> None:
 @settings(max_examples=80, deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from([0.0, 0.5, 1.0, 2.5]), st.integers(0, 5)), max_size=60),
-    st.sampled_from([0.0, 0.5, 0.9, 1.0]),
+    st.lists(st.sampled_from([0.0, 0.5, 0.9, 1.0]), min_size=1, max_size=3),
 )
-def test_quantiles_of_resampled_units(units: list[tuple[float, int]], q: float) -> None:
+def test_quantiles_of_resampled_units(
+    units: list[tuple[float, int]], probabilities: list[float]
+) -> None:
     counts = cluster_counts(6, 12, len(units))
     values = np.array([v for v, _ in units], float)
     clusters = np.array([c for _, c in units], np.int64)
-    found = quantile_replicates(values, clusters, counts, q)
+    found = quantile_replicates(values, clusters, counts, probabilities)
     expected = [
-        naive.expanded_quantile(values.tolist(), clusters.tolist(), row.tolist(), q)
-        for row in counts
+        [
+            naive.expanded_quantile(values.tolist(), clusters.tolist(), row.tolist(), q)
+            for row in counts
+        ]
+        for q in probabilities
     ]
     assert np.allclose(found, expected, rtol=1e-12, equal_nan=True)
 
