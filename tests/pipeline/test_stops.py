@@ -230,3 +230,18 @@ def test_a_second_round_does_not_wait_for_the_end_of_the_night(tmp_path: Path) -
     call(tmp_path, "run", "run.yaml")
     assert len(asked(tmp_path)) == len(set(asked(tmp_path))) == total
     assert table_bytes(tmp_path / "run") == table_bytes(tmp_path / "whole")
+
+
+def test_a_server_that_is_gone_ends_the_run(corpus: Path, tmp_path: Path) -> None:
+    """Not every question is tried when nobody answers; what is there is scored."""
+    folder = config(tmp_path / "a", corpus)
+    words = ("-o", "judge.engine=openai", "-o", "judge.model=small-2025-01-01",
+             "-o", "judge.base_url=http://127.0.0.1:9/v1", "-o", "judge.transport_retries=0",
+             "-o", "judge.engine_options={}")  # fmt: skip
+    output, errors = call(folder, "run", "run.yaml", *words, code=1)
+    assert "questions in a row failed" in errors
+    assert "the server cannot be reached" in errors
+    assert "NOT COMPLETE" in output
+    found = manifest(folder / "run")
+    assert (found["state"], found["stopped_by"]) == ("stopped", "engine")
+    assert 1000 <= found["counts"]["asked"] < 1100
