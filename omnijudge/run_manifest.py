@@ -31,7 +31,7 @@ def inputs_of(
         j = seat.judge
         judges[j.name] = {
             "engine": j.engine,
-            "model": j.model,
+            # Names the model; where its folder lies is no matter.
             "identity": seat.asker.identity.text,
             "prompts": seat.asker.pack.digest,
             "rationale": j.rationale,

@@ -12,6 +12,7 @@ from fakes.folder_lexical import write_model
 import omnijudge
 from omnijudge.benchmarks import get_benchmark
 from omnijudge.config import RunConfig
+from omnijudge.errors import ConfigError
 from omnijudge.pipeline import RunFlags
 
 ROOT = Path(__file__).parents[2]
@@ -32,7 +33,7 @@ class Lab:
         self.model = folder / "model"
         write_model(self.model, b"1")
 
-    def judge(self, **changes: Any) -> omnijudge.Run:
+    def judge(self, output: str | None = None, **changes: Any) -> omnijudge.Run:
         self.runs += 1
         judge = {
             "engine": "fakes.folder_lexical:FolderLexical",
@@ -46,7 +47,7 @@ class Lab:
             "judge": judge,
             "statistics": {"replicates": 50},
             "store": str(self.folder / "store"),
-            "output": str(self.folder / f"run-{self.runs}"),
+            "output": str(self.folder / (output or f"run-{self.runs}")),
         }
         return omnijudge.run(RunConfig.model_validate(config), flags=RunFlags(quiet=True))
 
@@ -79,12 +80,15 @@ def test_weights_swapped_behind_one_folder_name_reuse_nothing(lab: Lab) -> None:
     second = lab.judge()
     assert asked(second) == asked(first)
     assert not set(prints(first).values()) & set(prints(second).values())
+    with pytest.raises(ConfigError, match=r"judge\.main\.identity changed"):
+        lab.judge("run-1")
     # The old weights are back: so are their answers, whatever the folder is called.
     write_model(lab.model, b"1")
     lab.model.rename(lab.folder / "moved")
     third = lab.judge(model=str(lab.folder / "moved"))
     assert asked(third) == 0
     assert prints(third) == prints(first)
+    lab.judge("run-1", model=str(lab.folder / "moved"))
 
 
 @pytest.mark.parametrize(
