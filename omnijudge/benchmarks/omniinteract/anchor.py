@@ -32,38 +32,42 @@ def find_anchor(phrase: str, parts: Sequence[Part], words: Words) -> float | Non
         return None
     first = 0
     for part in parts:
-        # Only parts that the phrase touches are looked at character by character.
+        # Only parts that the phrase touches are looked at.
         begin, end = max(at - first, 0), min(at + len(needle) - first, len(part.text))
         if begin < end:
-            times = character_times(part.text, words(part))[begin:end]
-            known = next((t for t in times if t is not None), None)
-            if known is not None:
-                return known
+            time = first_time(part.text, words(part), begin, end)
+            if time is not None:
+                return time
         first += len(part.text)
     return None
 
 
-def character_times(text: str, words: Sequence[SpokenWord]) -> list[float | None]:
-    """A time per character of a part's text, None where it is unknown (rule 12.2)."""
-    unknown: list[float | None] = [None] * len(text)
+def first_time(text: str, words: Sequence[SpokenWord], begin: int, end: int) -> float | None:
+    """Start of the word that the first timed character of a stretch of a part's text belongs to.
+
+    The words are laid over the text where they stand in it (rule 12.2); the blank between two of
+    them has no time.
+
+    Args:
+        text: the part's text.
+        words: the part's words.
+        begin: where the stretch begins in the text.
+        end: where it ends, at most at the end of the text.
+    """
     tokens = [(start, word) for start, _, word in words if word]
-    if not text or not tokens:
-        return unknown
-    gap: list[float | None] = [] if has_cjk("".join(t for _, t in tokens)) else [None]
-    entries: list[float | None] = []
-    for number, (start, token) in enumerate(tokens):
-        if number:
-            entries += gap
-        entries += [start] * len(token)
-    built = join_words([t for _, t in tokens]).strip()
-    # The entries are not shifted by leading blanks of the first token: the rule wants it so.
-    if built == text:
-        return entries[: len(text)]
-    at = text.find(built)
-    if at < 0:
-        return unknown
-    laid = entries[: len(text) - at]
-    return unknown[:at] + laid + unknown[at + len(laid) :]
+    gap = 0 if has_cjk("".join(word for _, word in tokens)) else 1
+    # Not shifted by leading blanks of the first token: the rule wants it so.
+    place = text.find(join_words([word for _, word in tokens]).strip())
+    if place < 0:
+        return None
+    for start, token in tokens:
+        if place >= end:
+            return None
+        place += len(token)
+        if place > begin:
+            return start
+        place += gap
+    return None
 
 
 def find_anchor_normalised(

@@ -350,10 +350,11 @@ class ChunkColumns:
             self.start.append(c.start)
             self.end.append(c.end)
             self.text.append(c.text)
-            for w in c.words:
-                self.word_start.append(w.start)
-                self.word_end.append(w.end)
-                self.word_text.append(w.text)
+            if c.words:
+                starts, ends, texts = zip(*c.words, strict=True)
+                self.word_start += starts
+                self.word_end += ends
+                self.word_text += texts
             self.word_offsets.append(len(self.word_start))
 
     def table(self) -> pa.Table:
