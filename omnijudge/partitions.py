@@ -56,7 +56,9 @@ class TableWriter:
         if not table.num_rows:
             self.groups.append(None)
             return
-        self._writer.write_table(table.cast(self.schema), row_group_size=table.num_rows)
+        if table.schema != self.schema:
+            table = table.cast(self.schema)
+        self._writer.write_table(table, row_group_size=table.num_rows)
         self.groups.append(self._count)
         self._count += 1
 
@@ -93,7 +95,8 @@ class TableReader:
         group = self._groups[position]
         if group is None:
             return self._schema.empty_table()
-        return self._file.read_row_group(group).cast(self._schema)
+        table = self._file.read_row_group(group)
+        return table if table.schema == self._schema else table.cast(self._schema)
 
     def close(self) -> None:
         """Closes the file."""

@@ -236,7 +236,7 @@ def make(schema: pa.Schema, columns: dict[str, object]) -> pa.Table:
         if values is None:
             arrays.append(pa.nulls(length, field.type))
         elif isinstance(values, pa.Array | pa.ChunkedArray):
-            arrays.append(values.cast(field.type))
+            arrays.append(values if values.type == field.type else values.cast(field.type))
         else:
             arrays.append(pa.array(values, field.type, from_pandas=False))
     return pa.table(arrays, schema=schema)
