@@ -17,6 +17,7 @@ from omnijudge.config import build_config
 
 OMNIJUDGE = Path(sys.executable).with_name("omnijudge")
 ROOT = Path(__file__).parents[3]
+CONFIG = "configs/interactscope.yaml"
 RUN = "runs/interactscope"
 SAMPLE = ROOT / "omnijudge" / "sample_data" / "omni_interactscope"
 SYSTEMS = ("steady", "eager", "drowsy")
@@ -55,10 +56,12 @@ def requests(text: str) -> int:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sensitivity")
     systems = "".join(f"  {s}: {SAMPLE}/responses/{s}.jsonl\n" for s in SYSTEMS)
-    (folder / "run.yaml").write_text(
+    # The name the documentation uses.
+    (folder / "configs").mkdir()
+    (folder / CONFIG).write_text(
         f"benchmark: omni_interactscope\ndata: {{root: {SAMPLE}}}\nsystems:\n{systems}"
-        "judge: {engine: lexical}\nstatistics: {replicates: 20}\nstore: store\n"
-        f"output: {RUN}\n",
+        f"judge: {{engine: lexical}}\nstatistics: {{replicates: 20}}\nstore: {folder}/store\n"
+        f"output: {folder / RUN}\n",
         encoding="utf-8",
     )
     return folder
@@ -75,7 +78,7 @@ def command(folder: Path, *words: str) -> str:
 @pytest.fixture(scope="module")
 def ran(folder: Path) -> str:
     """What the run has printed."""
-    return command(folder, "run", "run.yaml")
+    return command(folder, "run", CONFIG)
 
 
 def test_sweeps_ask_for_new_pairs_only(folder: Path, ran: str) -> None:
