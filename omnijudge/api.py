@@ -148,7 +148,7 @@ class Run:
         """Metrics corrected by gold judgements on a random sample of videos.
 
         Options as in ``omnijudge.analysis.rectifying.correct``: ``sample``,
-        ``declared_random``, ``baseline``, ``metric``, ``group``.
+        ``declared_random``, ``baseline``, ``metric``, ``group``, ``guard_rare_errors``.
         """
         from omnijudge.analysis.rectifying import correct
 

@@ -3,6 +3,7 @@
     python scripts/make_study.py recordings study     # a list of 68 recordings and a configuration
     python scripts/make_study.py judges study         # two judges' answers to all questions
     python scripts/make_study.py gold study           # the gold judge's answers about drawn videos
+    python scripts/make_study.py coverage study       # how often corrected intervals hold the truth
     python scripts/make_study.py pictures study docs/pictures
 
 The judges are simulated: both start from what the smoke judge says. The gold judge adds a little
@@ -37,7 +38,7 @@ Row = dict[str, Any]
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("action", choices=("recordings", "judges", "gold", "pictures"))
+    parser.add_argument("action", choices=("recordings", "judges", "gold", "coverage", "pictures"))
     parser.add_argument("folder", type=Path)
     parser.add_argument("out", type=Path, nargs="?", help="pictures: where they go")
     options = parser.parse_args()
@@ -49,6 +50,8 @@ def main() -> int:
         judges(options.folder)
     elif options.action == "gold":
         gold_of_sample(options.folder)
+    elif options.action == "coverage":
+        coverage(options.folder)
     else:
         pictures(options.folder, options.out)
     return 0
@@ -125,6 +128,39 @@ def gold_of_sample(folder: Path) -> None:
     print(f"{len(rows)} answers about {len(wanted)} videos in {folder / 'gold-sample.jsonl'}")
 
 
+def coverage(folder: Path, draws: int = 400, videos: int = 25) -> None:
+    """How often, over many draws, a corrected interval holds what gold says about everything."""
+    import numpy as np
+
+    from omnijudge.analysis.run_set import RunSet
+    from omnijudge.statistics.gold_sample import random_order
+    from omnijudge.statistics.rectify import rectify
+
+    sides = []
+    for name in ("gold", "open"):
+        with RunSet([folder / "runs" / name]) as found:
+            metric = next(m for m in found.metrics if (m.name, m.group) == ("ia_qtf1", "all"))
+            sums = found.sample_sums([metric])
+            columns = [sums.sums.index(s) for s in metric.sums]
+            sides.append(np.stack([sums.own(s)[:, columns] for s in found.systems]))
+            systems = found.systems
+    gold, cheap = sides
+    truth = metric.function(gold.sum(axis=1))
+    print(f"IA-QTF1, {draws} draws of {videos} videos; covered, and share of gold alone")
+    print(f"{'':20s} {'as published':>20s} {'rare errors guarded':>20s}")
+    held = np.zeros((2, len(systems), 2))
+    for seed in range(draws):
+        sample = random_order(gold.shape[1], seed)[:videos]
+        for guard in (False, True):
+            rows = rectify(metric, gold[:, sample], cheap, sample, guard_rare_errors=guard)
+            for s, row in enumerate(rows):
+                inside = row.low is not None and row.low <= truth[s] <= (row.high or 0.0)
+                held[int(guard), s] += inside, row.method == "gold only"
+    for s, name in enumerate(systems):
+        cells = [f"{100 * a / draws:10.0f} % {100 * b / draws:6.0f} %" for a, b in held[:, s]]
+        print(f"{name:20s} {cells[0]} {cells[1]}")
+
+
 def write(path: Path, rows: list[Row]) -> None:
     text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     path.write_text(text, encoding="utf-8")
@@ -138,7 +174,7 @@ def pictures(folder: Path, out: Path) -> None:
     from omnijudge.analysis.rectifying import correct
 
     runs = folder / "runs"
-    correction = correct(runs / "open", folder / "gold-sample.jsonl")
+    correction = correct(runs / "open", folder / "gold-sample.jsonl", guard_rare_errors=True)
     truth = values(runs / "gold")
     for path in (
         two_judges(values(runs / "open"), truth, out / "study-two-judges.svg"),

@@ -85,6 +85,10 @@ def add_commands(command: Add) -> None:
         "--declared-random", action="store_true",
         help="vouch that the gold videos are a simple random sample",
     )  # fmt: skip
+    sub.add_argument(
+        "--guard-rare-errors", action="store_true",
+        help="gold alone where the judges differ by much in fewer than 5 sampled videos",
+    )  # fmt: skip
     sub.add_argument("--baseline", metavar="SYSTEM", help="system that differences are taken to")
     _metric_arguments(sub)
     _format_argument(sub)
@@ -203,6 +207,7 @@ def _rectify(args: argparse.Namespace) -> int:
         args.gold,
         sample=args.sample,
         declared_random=args.declared_random,
+        guard_rare_errors=args.guard_rare_errors,
         baseline=args.baseline,
         metric=args.metric,
         group=args.group,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -116,6 +116,7 @@ def correct(
     baseline: str | None = None,
     metric: str | None = None,
     group: str | None = None,
+    guard_rare_errors: bool = False,
     progress: Progress | None = None,
 ) -> Correction:
     """Corrects the metrics of a run by gold judgements on a random sample of its videos.
@@ -128,6 +129,8 @@ def correct(
         baseline: system that differences are taken to.
         metric: a metric name; None: the leading metrics.
         group: a group name.
+        guard_rare_errors: gold alone where the judges differ by much in fewer than 5 sampled
+            videos, instead of a warning.
         progress: shows how far it is.
 
     Raises:
@@ -158,12 +161,15 @@ def correct(
             notes.append(f"without gold judgements, and left out: {', '.join(left)}")
         named = baseline or reference.config.statistics.baseline
         against = choose_baseline(named if named in systems or baseline else None, systems)
-        confidence = reference.config.statistics.confidence
+        settings: dict[str, Any] = {
+            "confidence": reference.config.statistics.confidence,
+            "guard_rare_errors": guard_rare_errors,
+        }
         values, differences = {}, {}
         for m in metrics:
             key = (m.name, m.group)
-            values[key] = _values(m, sums, systems, chosen, confidence)
-            differences[key] = _differences(m, sums, systems, against, chosen, confidence)
+            values[key] = _values(m, sums, systems, chosen, settings)
+            differences[key] = _differences(m, sums, systems, against, chosen, settings)
         return Correction(
             values, differences, against, len(chosen.sample), frame.total, chosen.words,
             str(gold), tuple(notes),
@@ -319,13 +325,13 @@ def _values(
     sums: Sequence[SampleSums],
     systems: Sequence[str],
     chosen: _Chosen,
-    confidence: float,
+    settings: Mapping[str, Any],
 ) -> list[Corrected]:
     gold, cheap = _stacks(metric, sums, systems, chosen.sample)
     both = [
         rectify(
             metric, gold, cheap, chosen.sample,
-            strata=chosen.strata, target=target, confidence=confidence,
+            strata=chosen.strata, target=target, **settings,
         )
         for target in TARGETS
     ]  # fmt: skip
@@ -342,7 +348,7 @@ def _differences(
     systems: Sequence[str],
     baseline: str,
     chosen: _Chosen,
-    confidence: float,
+    settings: Mapping[str, Any],
 ) -> list[Corrected]:
     others = [s for s in systems if s != baseline]
     if not others:
@@ -351,7 +357,7 @@ def _differences(
     both = [
         rectify_differences(
             metric, gold, cheap, chosen.sample, systems.index(baseline),
-            strata=chosen.strata, target=target, confidence=confidence,
+            strata=chosen.strata, target=target, **settings,
         )
         for target in TARGETS
     ]  # fmt: skip

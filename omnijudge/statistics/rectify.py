@@ -35,10 +35,11 @@ from omnijudge_kernels.resampling import Array
 Target = Literal["finite", "superpopulation"]
 
 FEWEST_CHANGED = 5
-_MUCH = 0.2
+MUCH = 0.2
 """The judges differ by much in a cluster if what it adds to the metric differs by more than this
 share of the spread of all clusters. A few such clusters can carry the whole error while small
-differences are everywhere; a sample that misses them would look too sure."""
+differences are everywhere; a sample that misses them looks too sure. Not part of the method as
+published: a warning, and a fall-back only if asked for."""
 FEWEST_GOLD = 15
 _WIDEST = 1.05
 _LARGEST_LEVERAGE = 0.9
@@ -119,6 +120,7 @@ def rectify(
     strata: npt.NDArray[np.int64] | None = None,
     target: Target = "finite",
     confidence: float = 0.95,
+    guard_rare_errors: bool = False,
 ) -> list[Rectified]:
     """Correct a metric, system by system.
 
@@ -130,9 +132,20 @@ def rectify(
         strata: (N,) stratum of each cluster, if the sample was drawn stratum by stratum.
         target: what the interval is about.
         confidence: level of the intervals.
+        guard_rare_errors: gold only, too, where the judges differ by much in fewer than 5 sampled
+            clusters. Otherwise that is a warning.
     """
     return _rectify(
-        metric, metric.function, metric.bounds, gold, cheap, sample, strata, target, confidence
+        metric,
+        metric.function,
+        metric.bounds,
+        gold,
+        cheap,
+        sample,
+        strata,
+        target,
+        confidence,
+        guard_rare_errors,
     )
 
 
@@ -146,6 +159,7 @@ def rectify_differences(
     strata: npt.NDArray[np.int64] | None = None,
     target: Target = "finite",
     confidence: float = 0.95,
+    guard_rare_errors: bool = False,
 ) -> list[Rectified]:
     """Correct the paired differences to a baseline, in the order of the other systems.
 
@@ -171,6 +185,7 @@ def rectify_differences(
         strata,
         target,
         confidence,
+        guard_rare_errors,
     )
 
 
@@ -184,6 +199,7 @@ def _rectify(
     strata: npt.NDArray[np.int64] | None,
     target: Target,
     confidence: float,
+    guard: bool,
 ) -> list[Rectified]:
     n, total = gold.shape[1], cheap.shape[1]
     if len(sample) != n:
@@ -199,7 +215,7 @@ def _rectify(
     exact = target == "finite" and n == total
     found = []
     for s in range(len(gold)):
-        reason = _why_gold_only(parts, s, float(half[s]), float(gold_half[s]), exact)
+        reason = _why_gold_only(parts, s, float(half[s]), float(gold_half[s]), exact, guard)
         gold_estimate = _pick(parts, s, "gold")
         estimate = gold_estimate if reason else _pick(parts, s, "rectified")
         gold_ends = _ends(gold_estimate, bounds, confidence, exact)
@@ -224,7 +240,7 @@ def _rectify(
                 n_gold=n,
                 n_clusters=total,
                 n_changed=int(parts.changed[s]),
-                warning=_warning(n, int(parts.gold_clusters[s]), exact),
+                warning=None if exact else _warning(parts, s, n, rectified=reason is None),
                 confidence=confidence,
             )
         )
@@ -311,7 +327,7 @@ def _estimate(
         weight=weight,
         cheap=everywhere,
         changed=(np.abs(gold - inside).max(axis=2) > 1e-9).sum(axis=1),
-        moved=(np.abs(apart) > _MUCH * z.std(axis=1, keepdims=True)).sum(axis=1),
+        moved=(np.abs(apart) > MUCH * z.std(axis=1, keepdims=True)).sum(axis=1),
         gold_clusters=(gold[..., denominator] != 0).any(axis=-1).sum(axis=1),
     )
 
@@ -322,7 +338,9 @@ def _influence(function: Function, sums: Array, rows: Array, total: int) -> Arra
     return np.asarray(np.einsum("snk,sk->sn", rows * float(total), slopes))
 
 
-def _why_gold_only(parts: _Parts, s: int, half: float, gold_half: float, exact: bool) -> str | None:
+def _why_gold_only(
+    parts: _Parts, s: int, half: float, gold_half: float, exact: bool, guard: bool
+) -> str | None:
     if exact:
         return "every cluster has gold"
     if not np.isfinite(parts.value[s]):
@@ -334,11 +352,8 @@ def _why_gold_only(parts: _Parts, s: int, half: float, gold_half: float, exact: 
             f"the judges differ in only {int(parts.changed[s])} of the sampled clusters, "
             "too few to learn the error from"
         )
-    if parts.moved[s] < FEWEST_CHANGED:
-        return (
-            f"the judges differ by much in only {int(parts.moved[s])} of the sampled clusters, "
-            "too few to learn the error from"
-        )
+    if guard and parts.moved[s] < FEWEST_CHANGED:
+        return f"{_rare(parts, s)}, too few to learn the error from"
     if half > _WIDEST * gold_half:
         return "the cheap judge would widen the interval"
     return None
@@ -388,12 +403,20 @@ def _ends(
     return _inside(value - half, bounds), _inside(value + half, bounds)
 
 
-def _warning(n: int, with_data: int, exact: bool) -> str | None:
-    if exact or with_data >= FEWEST_GOLD:
-        return None
+def _rare(parts: _Parts, s: int) -> str:
+    return f"the judges differ by much in only {int(parts.moved[s])} of the sampled clusters"
+
+
+def _warning(parts: _Parts, s: int, n: int, *, rectified: bool) -> str | None:
+    said = []
+    with_data = int(parts.gold_clusters[s])
     if n < FEWEST_GOLD:
-        return f"only {n} gold clusters: the interval may be too narrow"
-    return f"only {with_data} gold clusters have data: the interval may be too narrow"
+        said.append(f"only {n} gold clusters")
+    elif with_data < FEWEST_GOLD:
+        said.append(f"only {with_data} gold clusters have data")
+    if rectified and parts.moved[s] < FEWEST_CHANGED:
+        said.append(f"{_rare(parts, s)}, and rare large errors may lie in the others")
+    return f"{'; '.join(said)}: the interval may be too narrow" if said else None
 
 
 def _known(value: float) -> float | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from omnijudge.statistics import rectify as module
 from omnijudge.statistics.gold_sample import random_order
 from omnijudge.statistics.metric import Metric, Sum, ratio
 from omnijudge.statistics.rectify import rectify
@@ -25,32 +24,34 @@ def judges() -> tuple[np.ndarray, np.ndarray]:
     return tuple(np.stack([x * units, units], axis=1) for x in (level, cheap_level))  # type: ignore[return-value]
 
 
-def coverage() -> float:
+def coverage(guard: bool) -> float:
     gold, cheap = judges()
     truth = float(ratio(gold.sum(axis=0)))
     hits = 0
     for seed in range(DRAWS):
         sample = random_order(CLUSTERS, seed)[:TAKEN]
-        (found,) = rectify(MEAN, gold[None, sample], cheap[None], sample)
+        (found,) = rectify(MEAN, gold[None, sample], cheap[None], sample, guard_rare_errors=guard)
         assert found.low is not None
         assert found.high is not None
         hits += found.low <= truth <= found.high
     return hits / DRAWS
 
 
-def test_rare_large_errors_do_not_make_the_interval_too_sure() -> None:
-    assert coverage() > 0.93
+def test_rare_large_errors_make_the_interval_too_sure() -> None:
+    assert coverage(guard=False) < 0.85
 
 
-def test_without_that_rule_it_would_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_MUCH", 0.0)
-    assert coverage() < 0.85
+def test_guarded_they_do_not() -> None:
+    assert coverage(guard=True) > 0.93
 
 
-def test_the_reason_is_given() -> None:
+@pytest.mark.parametrize("guard", [False, True])
+def test_it_is_said(guard: bool) -> None:
     gold, cheap = judges()
     sample = np.array([k for k in range(CLUSTERS) if k not in (3, 30, 60)][:TAKEN])
-    (found,) = rectify(MEAN, gold[None, sample], cheap[None], sample)
-    assert found.method == "gold only"
-    assert found.reason is not None
-    assert "differ by much in only 0 of the sampled clusters" in found.reason
+    (found,) = rectify(MEAN, gold[None, sample], cheap[None], sample, guard_rare_errors=guard)
+    assert found.method == ("gold only" if guard else "rectified")
+    said = found.reason if guard else found.warning
+    assert said is not None
+    assert "differ by much in only 0 of the sampled clusters" in said
+    assert (found.warning is None) == guard
