@@ -59,30 +59,6 @@ def test_a_ratio_by_the_definition(n: int, target: Target) -> None:
     assert (found.low, found.high) == pytest.approx(tuple(expected), rel=1e-8)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_a_mean_is_prediction_powered_inference(seed: int) -> None:
-    truescore = pytest.importorskip("truescore", reason=NEEDED)
-    rng = np.random.default_rng(seed)
-    gold = rng.random(80)
-    cheap = gold + 0.3 * rng.random(80)
-    sample = rng.permutation(80)[:30]
-    one = np.ones(80)
-    (found,) = rectify(
-        MEAN,
-        np.stack([gold, one], axis=1)[None, sample],
-        np.stack([cheap, one], axis=1)[None],
-        sample,
-    )
-    # There the rest of the clusters stands for the unlabelled, here all of them do.
-    rest = np.setdiff1d(np.arange(80), sample)
-    slope = np.cov(gold[sample], cheap[sample])[0, 1] / cheap[sample].var(ddof=1)
-    assert found.weight == pytest.approx(slope, rel=1e-9)
-    inferred = truescore.ppi_estimate(cheap, gold[sample], sample, lambda_=slope * 50 / 80)
-    assert found.value == pytest.approx(inferred.point, rel=1e-9)
-    by_hand = gold[sample].mean() + slope * 50 / 80 * (cheap[rest].mean() - cheap[sample].mean())
-    assert found.value == pytest.approx(by_hand, rel=1e-9)
-
-
 @pytest.mark.parametrize("metric", [SHARE, MEAN])
 def test_gold_on_every_cluster_is_the_gold_metric(metric: Metric) -> None:
     gold, cheap = judges(1)
