@@ -32,6 +32,7 @@ def main() -> int:
     clusters, systems, replicates = (250, 40, 2000) if options.quick else (1112, 200, 10_000)
     rounds = min(options.rounds, 2) if options.quick else options.rounds
     figures = measure(clusters, systems, replicates, options.threads, rounds)
+    figures |= all_intervals(250, systems, replicates)
     for name, value in figures.items():
         print(f"{name:42s} {value:12.4f}" if isinstance(value, float) else f"{name:42s} {value}")
     if options.json is not None:
@@ -166,6 +167,79 @@ def measure(
     if "arch BCa: one system" in best:
         result["ratio, arch BCa to ours"] = systems * best["arch BCa: one system"] / own
     return result
+
+
+def all_intervals(clusters: int, systems: int, replicates: int) -> dict[str, Any]:
+    """What all intervals of a run cost, as a multiple of K4 for each metric of each group.
+
+    The metrics are those of OmniInteract, delays included; six units to a cluster. K4 is counts,
+    products, percentile and BCa of one metric of all systems. Processor seconds.
+    """
+    import numpy as np
+
+    from omnijudge.benchmarks.omniinteract import benchmark
+    from omnijudge.benchmarks.omniinteract.options import Options
+    from omnijudge.statistics.bootstrap import (
+        Ordered,
+        bca_interval,
+        cluster_counts,
+        percentile_interval,
+    )
+    from omnijudge.statistics.comparison import all_differences
+    from omnijudge.statistics.intervals import IntervalSettings, UnitValues, metric_intervals
+    from omnijudge.statistics.metric import distinct_sums
+    from omnijudge_kernels.resampling import ratio_replicates
+
+    rng = np.random.default_rng(1)
+    metrics = benchmark.metrics(Options())
+    sums = distinct_sums(metrics)
+    data = [rng.integers(0, 9, (clusters, len(sums))).astype(float) for _ in range(systems)]
+    delays = {}
+    for m, metric in enumerate(metrics):
+        if metric.quantile is not None:
+            units = 6 * clusters if metric.group == "all" else 6 * clusters // 4
+            for s in range(systems):
+                delays[s, m] = UnitValues(rng.gamma(2, 1, units), rng.integers(0, clusters, units))
+    settings = IntervalSettings(replicates=replicates)
+    seconds: dict[str, list[float]] = {}
+
+    def timed(name: str, work: Callable[[], Any]) -> None:
+        start = time.process_time()
+        work()
+        seconds.setdefault(name, []).append(time.process_time() - start)
+
+    def k4() -> None:
+        counts = cluster_counts(clusters, replicates, 0)
+        top = np.stack([d[:, 0] for d in data], axis=1)
+        bottom = top + np.stack([d[:, 1] for d in data], axis=1)
+        value = top.sum(axis=0) / bottom.sum(axis=0)
+        left = ((top.sum(axis=0) - top) / (bottom.sum(axis=0) - bottom)).T
+        ordered = Ordered.of(ratio_replicates(counts, top, bottom))
+        percentile_interval(ordered, 0.95)
+        bca_interval(ordered, value, left, 0.95)
+
+    first = next(m for m in metrics if m.quantile is None and len(m.sums) == 2)
+    stack = np.stack(data)[:, :, [sums.index(x) for x in first.sums]]
+    work = {
+        "all intervals: K4, one metric": k4,
+        "all intervals: every metric": lambda: metric_intervals(
+            metrics, data, sums, settings, unit_values=delays
+        ),
+    }
+    k4()  # compiles
+    for _ in range(3):
+        for name, run in work.items():
+            timed(name, run)
+    timed("all intervals: sign flips of all pairs, one metric", lambda: all_differences(
+        first, stack, settings
+    ))  # fmt: skip
+    best = {name: min(values) for name, values in seconds.items()}
+    every, one = best["all intervals: every metric"], best["all intervals: K4, one metric"]
+    return {
+        "all intervals: metrics of groups": len(metrics),
+        **{f"seconds, {name}": value for name, value in best.items()},
+        "ratio, all intervals to K4 for each": every / (one * len(metrics)),
+    }
 
 
 if __name__ == "__main__":

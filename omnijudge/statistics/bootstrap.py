@@ -219,6 +219,9 @@ def metric_replicates(
     Returns:
         (..., B); infinities count as undefined and become NaN.
     """
+    first, last = min(indices), max(indices)
+    neighbours = list(indices) == list(range(first, last + 1))
+    columns = replicate[first : last + 1] if neighbours else replicate[list(indices)]
     with np.errstate(all="ignore"):
-        values = function(np.moveaxis(replicate[list(indices)], 0, -1))
+        values = function(np.moveaxis(columns, 0, -1))
     return np.where(np.isfinite(values), values, np.nan)

@@ -33,6 +33,8 @@ IntervalMethod = Literal["percentile", "bca", "jackknife"]
 
 _CHUNK_BYTES = 256 << 20
 _BLOCK_COLUMNS = 400
+# Below this many drawn units importing Numba and compiling cost more than they save.
+_UNITS_WORTH_NUMBA = 500_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,11 +158,13 @@ def metric_intervals(
                 found.update({(row.system, m): row for row in made})
     values = unit_values or {}
     weights = counts.astype(np.float32) if values else None
+    drawn = len(counts) * sum(len(units.values) for units in values.values())
+    compiled = drawn > _UNITS_WORTH_NUMBA
     for group in quantile_groups(metrics):
         for s in range(n_systems):
             units = values.get((s, group[0]))
             of_group = [metrics[m] for m in group]
-            made = _quantile_rows(s, of_group, settings, units, counts, weights)
+            made = _quantile_rows(s, of_group, settings, units, counts, weights, compiled)
             found.update({(s, m): row for m, row in zip(group, made, strict=True)})
     return [found[s, m] for s in range(n_systems) for m in range(len(metrics))]
 
@@ -261,6 +265,7 @@ def _quantile_rows(
     units: UnitValues | None,
     counts: Counts,
     weights: npt.NDArray[np.float32] | None,
+    compiled: bool,
 ) -> list[MetricInterval]:
     """Quantile metrics of the same values of one system."""
     settings = replace(settings, interval="percentile")
@@ -270,7 +275,9 @@ def _quantile_rows(
             _row(system, m, settings, np.nan, nothing, 0, 0, len(counts), None) for m in metrics
         ]
     probabilities = [m.quantile[1] for m in metrics if m.quantile is not None]
-    replicates = quantile_replicates(units.values, units.clusters, counts, probabilities, weights)
+    replicates = quantile_replicates(
+        units.values, units.clusters, counts, probabilities, weights, compiled=compiled
+    )
     interval = percentile_interval(replicates, settings.confidence)
     clusters = len(np.unique(units.clusters))
     rows = []

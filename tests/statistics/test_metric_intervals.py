@@ -160,6 +160,8 @@ def test_quantiles_of_resampled_units(
     values = np.array([v for v, _ in units], float)
     clusters = np.array([c for _, c in units], np.int64)
     found = quantile_replicates(values, clusters, counts, probabilities)
+    compiled = quantile_replicates(values, clusters, counts, probabilities, compiled=True)
+    assert found.tobytes() == compiled.tobytes()
     expected = [
         [
             naive.expanded_quantile(values.tolist(), clusters.tolist(), row.tolist(), q)

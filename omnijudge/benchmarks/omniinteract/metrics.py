@@ -76,8 +76,8 @@ def _quality_of_timing(name: str, groups: list[Group], unmatched: bool = False) 
 
     def totals(s: Array) -> tuple[Array, Array, Array, Array]:
         """TP, FP, FN and slots; after subtraction all but TP are cut off at 0 (rule 18)."""
-        tp, fp, fn, n = (np.zeros(s.shape[:-1]) for _ in range(4))
-        for g in range(0, 4 * len(groups), 4):
+        tp, fp, fn, n = s[..., 0], *(np.maximum(s[..., i], 0) for i in (1, 2, 3))
+        for g in range(4, 4 * len(groups), 4):
             tp = tp + s[..., g]
             fp = fp + np.maximum(s[..., g + 1], 0)
             fn = fn + np.maximum(s[..., g + 2], 0)
@@ -96,7 +96,8 @@ def _quality_of_timing(name: str, groups: list[Group], unmatched: bool = False) 
 
     def f1(s: Array) -> Array:
         # As published, from precision and recall: the two differ in the last bits.
-        p, r = precision(s), recall(s)
+        tp, fp, fn, n = totals(s)
+        p, r = _zero_or_none(tp, tp + fp, n), _zero_or_none(tp, tp + fn, n)
         return _zero_or_none(2 * p * r, p + r, np.where(np.isnan(p), 0, 1))
 
     every = range(len(sums))
