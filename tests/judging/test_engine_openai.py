@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
@@ -18,6 +20,7 @@ from omnijudge.errors import ConfigError
 from omnijudge.judging.engines import engine_identity, open_engine, openai
 from omnijudge.judging.engines.reasoning import REASONING_ONLY
 from omnijudge.judging.engines.retry import retry_after
+from omnijudge.judging.executors.local import LocalExecutor
 from omnijudge.judging.types import Engine, Reply, Request
 
 KEY = "sk-secret-of-the-test"
@@ -400,3 +403,80 @@ def test_identity_knows_options_but_no_address() -> None:
     assert one == other
     assert "node1" not in json.dumps([one.text, dict(one.details)])
     assert identity(model="m-2024-08-06", engine_options={"top_k": 5}).text != one.text
+
+
+def test_a_batch_does_not_wait_for_the_last_answer_of_another(
+    server: HttpJudge, connect: Open
+) -> None:
+    second_is_here = threading.Event()
+    waited: list[bool] = []
+
+    def answer(body: dict[str, Any]) -> str:
+        text = body["messages"][0]["content"]
+        if text == "slow":
+            waited.append(second_is_here.wait(20))
+        elif text == "second":
+            second_is_here.set()
+        return '{"score": 1}'
+
+    server.answer = answer
+    executor = LocalExecutor(lambda: connect(concurrency=2, timeout=30.0))
+    first = [request(1, "slow"), request(2), request(3)]
+    second = [request(4, "second"), request(5)]
+    executor.submit(first)
+    executor.submit(second)
+    assert not executor.room()
+    done = executor.wait() + executor.wait()
+    executor.close()
+    assert waited == [True]
+    assert sorted(len(batch) for batch, _ in done) == [2, 3]
+    assert all(r.raw == '{"score": 1}' for _, replies in done for r in replies)
+    assert server.most_in_flight == 2
+
+
+def test_what_is_under_way_ends_with_the_executor(server: HttpJudge, connect: Open) -> None:
+    over = threading.Event()
+    server.answer = lambda body: str(over.wait(20))
+    executor = LocalExecutor(lambda: connect(concurrency=1, timeout=30.0))
+    executor.submit([request(1), request(2)])
+    while not server.bodies:
+        time.sleep(0.01)
+    begin = time.monotonic()
+    executor.close()
+    over.set()
+    assert time.monotonic() - begin < 10
+    assert len(server.bodies) == 1  # the second was never asked
+
+
+class Poisoned:
+    """Begins batches side by side; one question makes the batch fail as a whole."""
+
+    def answer(self, batch: Sequence[Request]) -> list[Reply]:
+        if any(r.messages[0]["content"] == "poison" for r in batch):
+            raise RuntimeError("cannot swallow this")
+        return [Reply('{"score": 1}') for _ in batch]
+
+    def start(self, batch: Sequence[Request]) -> Future[list[Reply]]:
+        future: Future[list[Reply]] = Future()
+        try:
+            future.set_result(self.answer(batch))
+        except RuntimeError as e:
+            future.set_exception(e)
+        return future
+
+    def counters(self) -> dict[str, float]:
+        return {}
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_batch_that_fails_as_a_whole_is_halved() -> None:
+    executor = LocalExecutor(Poisoned)
+    executor.submit([request(1), request(2, "poison"), request(3)])
+    [(_, replies)] = executor.wait()
+    executor.close()
+    assert [r.raw for r in replies] == ['{"score": 1}', None, '{"score": 1}']
+    assert replies[1].permanent
+    assert "cannot swallow this" in str(replies[1].error)
+    assert executor.counters()["questions_quarantined"] == 1

@@ -9,6 +9,7 @@ import os
 import re
 import threading
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -104,12 +105,16 @@ class OpenAIEngine:
         """Answers a batch; what cannot be answered becomes an error reply of its own."""
         if not batch:
             return []
-        future = asyncio.run_coroutine_threadsafe(self._answer_all(batch), self._loop)
+        future = self.start(batch)
         try:
             return future.result()
         except BaseException:
             future.cancel()
             raise
+
+    def start(self, batch: Sequence[Request]) -> Future[list[Reply]]:
+        """Begins a batch beside those that are under way: all share the room in flight."""
+        return asyncio.run_coroutine_threadsafe(self._answer_all(batch), self._loop)
 
     def counters(self) -> dict[str, float]:
         """Requests sent, transport retries among them, and tokens as the server counts them."""
@@ -119,10 +124,17 @@ class OpenAIEngine:
         """Closes connections and ends the loop's thread."""
         if self._loop.is_closed():
             return
-        asyncio.run_coroutine_threadsafe(self._client.close(), self._loop).result(timeout=10)
+        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result(timeout=10)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(timeout=10)
         self._loop.close()
+
+    async def _end(self) -> None:
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        await self._client.close()
 
     async def _answer_all(self, batch: Sequence[Request]) -> list[Reply]:
         return list(await asyncio.gather(*(self._answer(request) for request in batch)))

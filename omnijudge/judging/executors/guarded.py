@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 from omnijudge.errors import ResourceError
@@ -56,6 +57,29 @@ class GuardedEngine:
             # What was answered before is kept; the next call raises.
             self._broken = e
         return [r if r is not None else Reply(None, error=str(self._broken)) for r in replies]
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether the engine can `start` a batch beside others."""
+        return hasattr(self._engine, "start")
+
+    def start(self, batch: Sequence[Request], then: Callable[[list[Reply] | None], None]) -> None:
+        """Begins a batch beside those under way.
+
+        Args:
+            batch: the questions.
+            then: is given the replies, in a thread of the engine; None if the batch failed as a
+                whole, so that it is one for `answer`.
+        """
+
+        def ended(future: Future[list[Reply]]) -> None:
+            if future.cancelled():
+                return
+            whole = future.exception() is None and len(future.result()) == len(batch)
+            then(future.result() if whole else None)
+
+        engine: Any = self._engine
+        engine.start(batch).add_done_callback(ended)
 
     def _fill(self, replies: list[Reply | None], batch: Sequence[Request]) -> None:
         todo = deque([range(len(batch))] if batch else [])

@@ -35,7 +35,8 @@ class LocalExecutor:
 
     The engine is opened here, in the thread that builds the executor (the main thread, where
     engines may install signal handlers), and asked in a thread of its own, so that the next batch
-    is rendered meanwhile.
+    is rendered meanwhile. An engine that can ``start`` a batch beside others (one that only waits
+    for a server) gets all batches in flight at once, so that none waits for another's last answer.
 
     Args:
         factory: opens the engine.
@@ -77,7 +78,14 @@ class LocalExecutor:
     def submit(self, batch: _Batch) -> None:
         """Hands a batch to the engine."""
         self._batches.append(batch)
-        self._todo.put(batch)
+        todo, done = self._todo, self._done
+        if self._engine.overlaps:
+            # One that fails as a whole goes the slow way, to find the question that does it.
+            self._engine.start(
+                batch, lambda r: todo.put(batch) if r is None else done.put((batch, r))
+            )
+        else:
+            todo.put(batch)
 
     def wait(self) -> list[tuple[_Batch, list[Reply]]]:
         """Blocks until a batch is done; empty list if nothing is in flight.
@@ -99,8 +107,9 @@ class LocalExecutor:
         return [(batch, result)]
 
     def _hung(self) -> list[tuple[_Batch, list[Reply]]]:
-        """Leaves the engine behind; its batch fails, those waiting go to a new engine."""
-        stuck, *waiting = self._batches
+        """Leaves the engine behind; what it has begun fails, what waits goes to a new engine."""
+        begun = len(self._batches) if self._engine.overlaps else 1
+        stuck, waiting = self._batches[:begun], self._batches[begun:]
         self._given_up = add(self._given_up, {"engines_hung": 1.0})
         if self._given_up["engines_hung"] > 3:
             raise ResourceError(
@@ -111,7 +120,7 @@ class LocalExecutor:
         for batch in waiting:
             self.submit(batch)
         error = f"no answer within {self._timeout:g} s; the engine was left behind"
-        return [(stuck, [Reply(None, error=error)] * len(stuck))]
+        return [(batch, [Reply(None, error=error)] * len(batch)) for batch in stuck]
 
     def counters(self) -> dict[str, float]:
         """The engine's counters and our own."""
