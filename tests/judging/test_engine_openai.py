@@ -431,7 +431,6 @@ def test_a_batch_does_not_wait_for_the_last_answer_of_another(
     assert waited == [True]
     assert sorted(len(batch) for batch, _ in done) == [2, 3]
     assert all(r.raw == '{"score": 1}' for _, replies in done for r in replies)
-    assert server.most_in_flight == 2
 
 
 def test_what_is_under_way_ends_with_the_executor(server: HttpJudge, connect: Open) -> None:
