@@ -2,11 +2,12 @@
 
 The server is the one of the tests, in a process of its own: it answers any number of requests at
 once, each after a while. With so many in flight it can give `in flight / mean time` answers a
-second, and no client can have more. Three clients, one run: the judge step (questions, executor,
-engine, answers, store), the engine alone, and the OpenAI client asking one request at a time.
-Times are equal, or drawn (exponential around the same mean, as with servers under load).
+second, and no client can have more. Two clients, one run: the judge step (questions, executor,
+engine, answers, store), and the OpenAI client asking one request at a time. Times are equal, or
+drawn between half and one and a half of the mean. The client's own work (some milliseconds of
+processor time a request) weighs the more, the shorter they are.
 
-    python scripts/bench_openai.py [--quick] [--out FILE]
+    python scripts/bench_openai.py [--mean SECONDS] [--quick] [--out FILE]
 """
 
 from __future__ import annotations
@@ -25,19 +26,19 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-IN_FLIGHT, MEAN = 64, 0.4
+IN_FLIGHT = 64
 ANSWER = '{"score": 0.8, "trigger_phrase": "the red cup", "spoiler": false, "reason": "Names it."}'
 GOAL_SHARE, GOAL_FACTOR = 0.95, 20
 
 
-def serve(pipe: Connection, drawn: bool) -> None:
+def serve(pipe: Connection, mean: float, drawn: bool) -> None:
     """The server, until the other side says stop."""
     sys.path.insert(0, str(ROOT / "tests"))
     from fakes.http_judge import HttpJudge
 
     class Slow(HttpJudge):
         def _fault(self, http: Any, body: Any) -> Any:
-            self.latency = random.expovariate(1 / MEAN) if drawn else MEAN
+            self.latency = mean * (random.uniform(0.5, 1.5) if drawn else 1.0)
             return super()._fault(http, body)
 
     with Slow(lambda body: ANSWER) as server:
@@ -84,21 +85,6 @@ def judge_step(url: str, count: int) -> float:
     return seconds
 
 
-def engine_alone(url: str, count: int) -> float:
-    """Seconds of the engine with all questions in one batch."""
-    from omnijudge.judging.engines import open_engine
-
-    engine = open_engine(_judge(url), "omniinteract")
-    batch = [request for _, request in requests(count)]
-    start = time.perf_counter()
-    replies = engine.answer(batch)
-    seconds = time.perf_counter() - start
-    engine.close()
-    if any(r.error for r in replies):
-        raise SystemExit(f"an error: {next(r.error for r in replies if r.error)}")
-    return seconds
-
-
 def one_at_a_time(url: str, count: int) -> float:
     """Seconds of the plain client."""
     from openai import OpenAI
@@ -120,25 +106,23 @@ def _judge(url: str) -> Any:
     )
 
 
-def measure(drawn: bool, count: int, few: int) -> dict[str, float]:
+def measure(mean: float, drawn: bool, count: int, few: int) -> dict[str, float]:
     """Answers per second of each client, against one server."""
     here, there = multiprocessing.Pipe()
-    process = multiprocessing.get_context("spawn").Process(target=serve, args=(there, drawn))
+    process = multiprocessing.get_context("spawn").Process(target=serve, args=(there, mean, drawn))
     process.start()
     url = here.recv()
-    engine_alone(url, 2)  # imports
+    judge_step(url, 2)  # imports
     step = count / judge_step(url, count)
-    alone = count / engine_alone(url, count)
     single = few / one_at_a_time(url, few)
     here.send("stop")
     most = here.recv()
     process.join()
-    limit = IN_FLIGHT / MEAN
+    limit = IN_FLIGHT / mean
     return {
         "server_limit_per_second": limit,
         "judge_step_per_second": step,
         "judge_step_share_of_limit": step / limit,
-        "engine_alone_share_of_limit": alone / limit,
         "one_at_a_time_per_second": single,
         "times_one_at_a_time": step / single,
         "most_in_flight": most,
@@ -147,16 +131,17 @@ def measure(drawn: bool, count: int, few: int) -> dict[str, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--mean", type=float, default=1.0, help="seconds an answer takes")
     parser.add_argument("--quick", action="store_true", help="a tenth of the questions")
     parser.add_argument("--out", type=Path, help="file for the JSON")
     arguments = parser.parse_args()
-    count, few = (640, 10) if arguments.quick else (6400, 50)
+    count, few = (640, 5) if arguments.quick else (6400, 20)
     result = {
         "in_flight": IN_FLIGHT,
-        "mean_seconds": MEAN,
+        "mean_seconds": arguments.mean,
         "questions": count,
-        "equal_times": measure(False, count, few),
-        "drawn_times": measure(True, count, few),
+        "equal_times": measure(arguments.mean, False, count, few),
+        "drawn_times": measure(arguments.mean, True, count, few),
         "goals": {"share_of_limit": GOAL_SHARE, "times_one_at_a_time": GOAL_FACTOR},
     }
     text = json.dumps(result, indent=2)

@@ -379,11 +379,16 @@ def _inside(value: float, bounds: Bounds) -> float:
 def _ends(
     estimate: Estimate, bounds: Bounds, confidence: float, exact: bool
 ) -> tuple[float, float]:
-    """Interval on the logit scale between two bounds, else linear and cut at a bound."""
+    """Interval on the logit scale between two bounds, else linear and cut at a bound.
+
+    NaN where all that was sampled agrees, unless that is at a bound: it would be a point.
+    """
     value = _inside(float(estimate.value[0]), bounds)
     if exact:
         return value, value
     low, high = bounds
+    if estimate.variance[0] == 0 and value not in bounds:
+        return np.nan, np.nan
     if low is not None and high is not None:
         span = high - low
         share_of_span = (value - low) / span

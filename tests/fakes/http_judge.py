@@ -73,6 +73,8 @@ class HttpJudge:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            # Head and body are sent apart, and the body must not wait for the client's word.
+            disable_nagle_algorithm = True
 
             def do_POST(self) -> None:
                 judge._serve(self)

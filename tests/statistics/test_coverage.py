@@ -206,14 +206,16 @@ class Kept:
     """What intervals of rectified metrics kept of their promise.
 
     Attributes:
-        covered: share that holds the truth, by seed.
+        covered: share that holds the truth, by seed, of those that are defined.
         width: median width against gold only.
         widest: the largest such ratio.
+        undefined: share without an interval, because the sampled clusters do not differ.
     """
 
     covered: list[float]
     width: float
     widest: float
+    undefined: float
 
     def coverage(self) -> float:
         print("coverage by seed:", *(f"{100 * c:.1f}" for c in self.covered))
@@ -253,7 +255,8 @@ def rectified(
                     hits.append(row.low <= goal <= row.high)
                     widths.append(width_ratio(row))
         covered.append(float(np.mean(hits)))
-    return Kept(covered, float(np.median(widths)), float(np.max(widths)))
+    undefined = 1 - len(widths) / (datasets * len(seeds))
+    return Kept(covered, float(np.median(widths)), float(np.max(widths)), undefined)
 
 
 def width_ratio(row: Rectified) -> float:
@@ -281,6 +284,7 @@ RECTIFIED = [
 def test_rectified(name: str, kind: str, n: int, target: Target, guard: bool) -> None:
     kept = rectified(name, kind, n, FULL, target, guard=guard)
     check(kept.coverage(), (91.5, 97.0) if name == "PAQ_mid" else (92.5, 97.0), FULL)
+    assert kept.undefined < 0.001
     assert kept.widest <= 1.06  # on the logit scale; at most 1.05 on the linear one
     if kind == "good" and target == "finite" and name != "PAQ_mid" and n <= 40 and not guard:
         assert kept.width <= {25: 0.42, 40: 0.38}[n]

@@ -234,6 +234,20 @@ def test_undefined_and_tiny_samples() -> None:
             rectify(SHARE, gold[:, :3], cheap, np.array(sample))
 
 
+@pytest.mark.parametrize("hits", [1, 0, 2])
+def test_a_sample_that_does_not_differ_gives_no_point_for_an_interval(hits: int) -> None:
+    gold, cheap = judges(7)
+    same = np.tile([hits, 2.0], (1, 20, 1))
+    (found,) = rectify(SHARE, same, cheap, np.arange(20))
+    assert found.value == hits / 2
+    if hits == 1:
+        assert found.low is found.high is found.gold_low is found.gold_high is None
+    else:  # at a bound the binomial says what 20 clusters still allow
+        assert found.low is not None
+        assert found.high is not None
+        assert found.high - found.low == pytest.approx(1 - 0.025 ** (1 / 20))
+
+
 def test_budgets() -> None:
     assert parse_budget("40videos") == Budget(40, "videos")
     assert parse_budget(" 12.5 USD ") == Budget(12.5, "usd")
