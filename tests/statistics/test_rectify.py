@@ -236,7 +236,7 @@ def test_undefined_and_tiny_samples() -> None:
 
 @pytest.mark.parametrize("hits", [1, 0, 2])
 def test_a_sample_that_does_not_differ_gives_no_point_for_an_interval(hits: int) -> None:
-    gold, cheap = judges(7)
+    _, cheap = judges(7)
     same = np.tile([hits, 2.0], (1, 20, 1))
     (found,) = rectify(SHARE, same, cheap, np.arange(20))
     assert found.value == hits / 2
