@@ -23,21 +23,23 @@ def _fill(
     probabilities: Array,
     out: Array,
 ) -> None:
+    n_blocks = inside.shape[1]
+    reached = np.empty(n_blocks + 1, np.int64)
+    reached[0] = 0
     for b in range(counts.shape[0]):
-        drawn = 0
-        for k in range(inside.shape[1]):
-            drawn += int(inside[b, k])
+        for k in range(n_blocks):
+            reached[k + 1] = reached[k] + np.int64(inside[b, k])
+        drawn = reached[n_blocks]
         for q in range(probabilities.size):
             if drawn == 0:
                 out[q, b] = np.nan
                 continue
             position = probabilities[q] * (drawn - 1)
             rank = int(position)
-            left = rank
             block = 0
-            while left >= int(inside[b, block]):
-                left -= int(inside[b, block])
+            while reached[block + 1] <= rank:
                 block += 1
+            left = rank - reached[block]
             unit = block * size
             while left >= counts[b, owner[unit]]:
                 left -= counts[b, owner[unit]]

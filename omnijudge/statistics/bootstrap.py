@@ -86,7 +86,10 @@ class Ordered:
     def of(cls, replicates: Array) -> Ordered:
         """Sort replicates (..., B)."""
         values = np.sort(replicates, axis=-1)
-        return cls(values, np.asarray(values.shape[-1] - np.isnan(values).sum(axis=-1)))
+        undefined = np.zeros(values.shape[:-1], np.int64)
+        if np.isnan(values[..., -1:]).any():
+            undefined = np.isnan(values).sum(axis=-1)
+        return cls(values, np.asarray(values.shape[-1] - undefined))
 
     def interval(self, q_low: Array, q_high: Array) -> Interval:
         """Two quantiles, one pair of probabilities (...) for each statistic."""
@@ -224,4 +227,5 @@ def metric_replicates(
     columns = replicate[first : last + 1] if neighbours else replicate[list(indices)]
     with np.errstate(all="ignore"):
         values = function(np.moveaxis(columns, 0, -1))
-    return np.where(np.isfinite(values), values, np.nan)
+    finite = np.isfinite(values)
+    return values if finite.all() else np.where(finite, values, np.nan)

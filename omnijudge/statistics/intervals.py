@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from omnijudge.statistics.bootstrap import (
+    Interval,
     bca_interval,
     cluster_counts,
     metric_replicates,
@@ -33,6 +34,7 @@ IntervalMethod = Literal["percentile", "bca", "jackknife"]
 
 _CHUNK_BYTES = 256 << 20
 _BLOCK_COLUMNS = 400
+_SYSTEMS_AT_ONCE = 16
 # Below this many drawn units importing Numba and compiling cost more than they save.
 _UNITS_WORTH_NUMBA = 500_000_000
 
@@ -67,6 +69,9 @@ class UnitValues:
 
     values: Array
     clusters: npt.NDArray[np.int64]
+
+
+_NO_UNITS = UnitValues(np.empty(0), np.empty(0, np.int64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,11 +166,20 @@ def metric_intervals(
     drawn = len(counts) * sum(len(units.values) for units in values.values())
     compiled = drawn > _UNITS_WORTH_NUMBA
     for group in quantile_groups(metrics):
-        for s in range(n_systems):
-            units = values.get((s, group[0]))
-            of_group = [metrics[m] for m in group]
-            made = _quantile_rows(s, of_group, settings, units, counts, weights, compiled)
-            found.update({(s, m): row for m, row in zip(group, made, strict=True)})
+        of_group = [metrics[m] for m in group]
+        for first in range(0, n_systems, _SYSTEMS_AT_ONCE):
+            systems = range(first, min(first + _SYSTEMS_AT_ONCE, n_systems))
+            units = [values.get((s, group[0]), _NO_UNITS) for s in systems]
+            replicates = quantile_replicates(
+                [(u.values, u.clusters) for u in units],
+                counts,
+                [m.quantile[1] for m in of_group if m.quantile is not None],
+                weights,
+                compiled=compiled,
+            )
+            for s, of_system, replicate in zip(systems, units, replicates, strict=True):
+                made = _quantile_rows(s, of_group, settings, of_system, replicate)
+                found.update({(s, m): row for m, row in zip(group, made, strict=True)})
     return [found[s, m] for s in range(n_systems) for m in range(len(metrics))]
 
 
@@ -209,14 +223,14 @@ def _metric_rows(
     estimate = jack.estimate()
     careful = careful_interval(estimate, metric.bounds, settings.confidence)
     values = metric_replicates(metric.function, replicate, indices)
-    dropped = np.isnan(values).sum(axis=-1)
     if settings.interval == "jackknife":
-        low, high = careful
-    elif settings.interval == "bca":
-        low, high = _bca(metric, exact[:, :, indices], jack, values, settings.confidence)
+        (low, high), dropped = careful, np.isnan(values).sum(axis=-1)
     else:
-        found = percentile_interval(values, settings.confidence)
-        low, high = found.low, found.high
+        if settings.interval == "bca":
+            found = _bca(metric, exact[:, :, indices], jack, values, settings.confidence)
+        else:
+            found = percentile_interval(values, settings.confidence)
+        low, high, dropped = found.low, found.high, found.dropped
     parts = smallest_part(metric.function, own, metric.denominator)
     nonzero = (own[:, :, list(metric.numerator)] != 0).any(axis=-1).sum(axis=-1)
     rows = []
@@ -250,41 +264,36 @@ def _metric_rows(
 
 def _bca(
     metric: Metric, exact: Array, jack: Jackknife, values: Array, confidence: float
-) -> tuple[Array, Array]:
+) -> Interval:
     # The point must come from the same rounded columns as the replicates, or ties would be missed.
     point = evaluate(metric.function, exact.sum(axis=1))
     left = jack.deviation + jack.value[:, None]
-    found = bca_interval(values, point, left, confidence)
-    return found.low, found.high
+    return bca_interval(values, point, left, confidence)
 
 
 def _quantile_rows(
     system: int,
     metrics: Sequence[Metric],
     settings: IntervalSettings,
-    units: UnitValues | None,
-    counts: Counts,
-    weights: npt.NDArray[np.float32] | None,
-    compiled: bool,
+    units: UnitValues,
+    replicates: Array,
 ) -> list[MetricInterval]:
-    """Quantile metrics of the same values of one system."""
+    """Quantile metrics of the same values of one system, from their replicates (Q, B)."""
     settings = replace(settings, interval="percentile")
-    if units is None or not len(units.values):
+    n_replicates = replicates.shape[1]
+    if not len(units.values):
         nothing = (np.nan,) * 4
         return [
-            _row(system, m, settings, np.nan, nothing, 0, 0, len(counts), None) for m in metrics
+            _row(system, m, settings, np.nan, nothing, 0, 0, n_replicates, None) for m in metrics
         ]
     probabilities = [m.quantile[1] for m in metrics if m.quantile is not None]
-    replicates = quantile_replicates(
-        units.values, units.clusters, counts, probabilities, weights, compiled=compiled
-    )
     interval = percentile_interval(replicates, settings.confidence)
     clusters = len(np.unique(units.clusters))
     rows = []
     for i, (metric, q) in enumerate(zip(metrics, probabilities, strict=True)):
         dropped = int(interval.dropped[i])
         warning = small_sample_warning(
-            clusters, clusters, None, dropped / max(len(counts), 1), careful=False
+            clusters, clusters, None, dropped / max(n_replicates, 1), careful=False
         )
         value = float(np.quantile(units.values, q))
         ends = (float(interval.low[i]), float(interval.high[i]), np.nan, np.nan)

@@ -159,9 +159,12 @@ def test_quantiles_of_resampled_units(
     counts = cluster_counts(6, 12, len(units))
     values = np.array([v for v, _ in units], float)
     clusters = np.array([c for _, c in units], np.int64)
-    found = quantile_replicates(values, clusters, counts, probabilities)
-    compiled = quantile_replicates(values, clusters, counts, probabilities, compiled=True)
-    assert found.tobytes() == compiled.tobytes()
+    none = (np.empty(0), np.empty(0, np.int64))
+    systems = [(values, clusters), none, (values[::2], clusters[::2])]
+    found, nothing, _ = by_numpy = quantile_replicates(systems, counts, probabilities)
+    compiled = quantile_replicates(systems, counts, probabilities, compiled=True)
+    assert [x.tobytes() for x in by_numpy] == [x.tobytes() for x in compiled]
+    assert np.isnan(nothing).all()
     expected = [
         [
             naive.expanded_quantile(values.tolist(), clusters.tolist(), row.tolist(), q)

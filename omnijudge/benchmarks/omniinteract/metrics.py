@@ -147,7 +147,8 @@ def _amount(
 def _zero_or_none(numerator: Array, denominator: Array, units: Array) -> Array:
     """Ratio; 0 where the denominator is not positive (rule 16), undefined without units."""
     ratio = np.divide(numerator, denominator, out=np.zeros_like(denominator), where=denominator > 0)
-    return np.where(units > 0, ratio, np.nan)
+    some = units > 0
+    return ratio if some.all() else np.where(some, ratio, np.nan)
 
 
 def _parts_of_fp() -> list[Metric]:
