@@ -81,7 +81,7 @@ class Identity:
 class Engine(Protocol):
     """Answers questions. One engine lives in one process (or actor) and is called from one thread.
 
-    An engine that only waits for others may also offer ``start(batch)``, which gives a
+    An engine that only waits for others may also offer ``answer_soon(batch)``, which gives a
     ``concurrent.futures.Future`` of what ``answer`` returns; it then gets batches side by side.
 
     An engine class is built as ``EngineClass(judge_config, benchmark_name)`` and offers a class

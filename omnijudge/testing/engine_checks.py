@@ -17,6 +17,8 @@ METHODS = ("identity", "answer", "counters", "close")
 MOST_QUESTIONS = 12
 LONG = 200_000
 """Words of a question that hardly any model can take."""
+PATIENCE = 600
+"""Seconds that batches side by side may take."""
 
 
 def check_engine(
@@ -120,6 +122,8 @@ def _check_answers(engine: Any, requests: Sequence[Request]) -> None:
         what = f"the reply to a question of stage {request.stage}"
         check_reply(reply, what)
         expect(reply.raw is not None, f"{what} is an error: {reply.error}")
+    if hasattr(engine, "answer_soon"):
+        _check_side_by_side(engine, requests)
     single = _answer(engine, requests[:1])
     check_reply(single[0], "the reply to a single question")
     again = [
@@ -131,6 +135,20 @@ def _check_answers(engine: Any, requests: Sequence[Request]) -> None:
     ]  # fmt: skip
     for reply in _answer(engine, again):
         check_reply(reply, "the reply to a second attempt without an answer schema")
+
+
+def _check_side_by_side(engine: Any, requests: Sequence[Request]) -> None:
+    halves = (requests[: len(requests) // 2], requests[len(requests) // 2 :])
+    with working("answer_soon"):
+        futures = [engine.answer_soon(half) for half in halves]
+        replies = [future.result(PATIENCE) for future in futures]
+    for half, found in zip(halves, replies, strict=True):
+        expect(
+            isinstance(found, list) and len(found) == len(half),
+            "answer_soon: the future gives what answer returns, one reply for each question",
+        )
+        for reply in found:
+            check_reply(reply, "a reply of answer_soon")
 
 
 def _check_overlong(engine: Any, requests: Sequence[Request]) -> None:

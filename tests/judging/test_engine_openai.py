@@ -455,7 +455,7 @@ class Poisoned:
             raise RuntimeError("cannot swallow this")
         return [Reply('{"score": 1}') for _ in batch]
 
-    def start(self, batch: Sequence[Request]) -> Future[list[Reply]]:
+    def answer_soon(self, batch: Sequence[Request]) -> Future[list[Reply]]:
         future: Future[list[Reply]] = Future()
         try:
             future.set_result(self.answer(batch))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from fakes.http_judge import HttpJudge
 from fakes.scripted_engine import ScriptedEngine
 
 from omnijudge import tables
@@ -18,6 +20,7 @@ from omnijudge.benchmarks import get_benchmark
 from omnijudge.benchmarks.base import Answer, Outputs, Prompt
 from omnijudge.config import JudgeConfig, load_config
 from omnijudge.judging.engines.lexical import LexicalEngine
+from omnijudge.judging.engines.openai import OpenAIEngine
 from omnijudge.judging.types import Identity, Reply, Request
 from omnijudge.prompt_commands import sample_config
 from omnijudge.statistics.metric import Metric, Sum, ratio, total
@@ -298,7 +301,15 @@ class Secretive(ToyEngine):
     counters = None
 
 
+class Half(ToyEngine):
+    def answer_soon(self, batch: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_result(self.answer(batch[1:]))
+        return future
+
+
 ENGINES: dict[Any, str] = {
+    Half: "answer_soon: the future gives",
     Unnamed: "text is blank",
     Moody: "two names",
     Forgetful: "questions, ",
@@ -311,6 +322,12 @@ ENGINES: dict[Any, str] = {
     Once: "close, a second time, raised",
     Secretive: "no method counters",
 }
+
+
+def test_the_engine_for_servers_conforms() -> None:
+    with HttpJudge() as server:
+        judge = JudgeConfig(engine="openai", model="judge-2026-01-01", base_url=server.url)
+        check_engine(OpenAIEngine, judge)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -105,14 +105,14 @@ class OpenAIEngine:
         """Answers a batch; what cannot be answered becomes an error reply of its own."""
         if not batch:
             return []
-        future = self.start(batch)
+        future = self.answer_soon(batch)
         try:
             return future.result()
         except BaseException:
             future.cancel()
             raise
 
-    def start(self, batch: Sequence[Request]) -> Future[list[Reply]]:
+    def answer_soon(self, batch: Sequence[Request]) -> Future[list[Reply]]:
         """Begins a batch beside those that are under way: all share the room in flight."""
         return asyncio.run_coroutine_threadsafe(self._answer_all(batch), self._loop)
 

@@ -60,8 +60,8 @@ class GuardedEngine:
 
     @property
     def overlaps(self) -> bool:
-        """Whether the engine can `start` a batch beside others."""
-        return hasattr(self._engine, "start")
+        """Whether the engine can answer a batch beside others."""
+        return hasattr(self._engine, "answer_soon")
 
     def start(self, batch: Sequence[Request], then: Callable[[list[Reply] | None], None]) -> None:
         """Begins a batch beside those under way.
@@ -79,7 +79,7 @@ class GuardedEngine:
             then(future.result() if whole else None)
 
         engine: Any = self._engine
-        engine.start(batch).add_done_callback(ended)
+        engine.answer_soon(batch).add_done_callback(ended)
 
     def _fill(self, replies: list[Reply | None], batch: Sequence[Request]) -> None:
         todo = deque([range(len(batch))] if batch else [])

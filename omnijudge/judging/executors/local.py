@@ -35,7 +35,7 @@ class LocalExecutor:
 
     The engine is opened here, in the thread that builds the executor (the main thread, where
     engines may install signal handlers), and asked in a thread of its own, so that the next batch
-    is rendered meanwhile. An engine that can ``start`` a batch beside others (one that only waits
+    is rendered meanwhile. An engine that can answer a batch beside others (one that only waits
     for a server) gets all batches in flight at once, so that none waits for another's last answer.
 
     Args:
