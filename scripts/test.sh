@@ -40,4 +40,20 @@ fi
 .venv/bin/ruff format --check .
 .venv/bin/ruff check .
 .venv/bin/mypy
-exec .venv/bin/pytest "${selection[@]}" "$@"
+if [ "$#" -gt 0 ] || [ "${#selection[@]}" -gt 0 ]; then
+    exec .venv/bin/pytest "${selection[@]}" "$@"
+fi
+# Two at a time what leaves the machine to others; one by one what kills, waits and needs memory.
+alone=(tests/judging tests/pipeline tests/scripts)
+failed=()
+echo "tests, part 1 of 3: two at a time"
+.venv/bin/pytest -n 2 --dist loadfile -m "not slow and not engine and not ray" \
+    "${alone[@]/#/--ignore=}" || failed+=(1)
+echo "tests, part 2 of 3: with an engine or Ray"
+.venv/bin/pytest -m "not slow and (engine or ray)" "${alone[@]/#/--ignore=}" || failed+=(2)
+echo "tests, part 3 of 3: ${alone[*]}"
+.venv/bin/pytest "${alone[@]}" || failed+=(3)
+if [ "${#failed[@]}" -gt 0 ]; then
+    echo "failed: part ${failed[*]} of the tests" >&2
+    exit 1
+fi

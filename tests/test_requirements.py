@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
-from tests import requirements
+import requirements
 
 
 @pytest.fixture

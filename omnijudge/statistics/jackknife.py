@@ -242,7 +242,9 @@ def logit_interval(estimate: Estimate, confidence: float) -> tuple[Array, Array]
     half = t_quantile(confidence, estimate.df) * np.sqrt(estimate.variance)
     half = half / (inner * (1 - inner))
     centre = logit(inner)
-    lower, upper = expit(centre - half), expit(centre + half)
+    # Rounding must not push an end past the value itself.
+    lower = np.minimum(expit(centre - half), inner)
+    upper = np.maximum(expit(centre + half), inner)
     reach = 1 - ((1 - confidence) / 2) ** (1 / np.maximum(estimate.clusters, 1))
     lower = np.where(empty, 0.0, np.where(full, 1 - reach, lower))
     upper = np.where(full, 1.0, np.where(empty, reach, upper))

@@ -151,7 +151,7 @@ def test_a_signal_keeps_what_was_judged(
     check_partial(folder / "run", whole / "run")
     before = asked(folder)
     assert len(before) < len(asked(whole))
-    call(folder, "run", "run.yaml")
+    call(folder, "run", "run.yaml", "-o", "judge.engine_options.delay=0")
     assert Counter(asked(folder)) == Counter(asked(whole))
     assert table_bytes(folder / "run") == table_bytes(whole / "run")
 

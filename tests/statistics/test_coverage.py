@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from fakes import populations
+from fakes.populations import CORE, Setting, judged, metric_of, truth, units
 
 from omnijudge.statistics.agreement import fisher_interval
 from omnijudge.statistics.agreement_measures import (
@@ -30,8 +32,6 @@ from omnijudge.statistics.intervals import IntervalSettings
 from omnijudge.statistics.jackknife import careful_interval, evaluate, jackknife
 from omnijudge.statistics.rectify import Rectified, Target, rectify, rectify_differences
 from omnijudge_kernels.resampling import Array, replicate_sums
-from tests.statistics import populations
-from tests.statistics.populations import CORE, Setting, judged, metric_of, truth, units
 
 FULL, REDUCED = 2000, 200
 BLOCK = 50
