@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import os
 import sys
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TextIO, cast
 
 from omnijudge import __version__
 
@@ -171,7 +173,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     args = parser().parse_args(arguments)
     try:
-        return int(args.run(args))
+        with contextlib.redirect_stdout(cast("TextIO", _Patient(sys.stdout))):
+            code = int(args.run(args))
+            sys.stdout.flush()
+        return code
     except DataError as e:
         for problem in e.problems:
             print(f"{problem.level}: {problem}", file=sys.stderr)
@@ -183,10 +188,38 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("omnijudge: interrupted; what was judged is kept", file=sys.stderr)
         return 130
-    except BrokenPipeError:
-        # The reader of our output has gone (`| head`); that is no failure of ours.
-        sys.stderr.close()
-        return 0
+    except OSError as e:
+        where = f"{e.filename}: " if e.filename else ""
+        print(
+            f"omnijudge: {where}{e.strerror or e}; check the path and its rights", file=sys.stderr
+        )
+        return 1
+
+
+class _Patient:
+    """Standard output whose reader may go (`| head`) without hiding how a command ends."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with self._forgiving():
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with self._forgiving():
+            self._stream.flush()
+
+    @contextlib.contextmanager
+    def _forgiving(self) -> Iterator[None]:
+        try:
+            yield
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 def _load(args: argparse.Namespace, problems: list[Any] | None = None) -> Any:

@@ -183,11 +183,11 @@ class ExecutionConfig(Model):
 class StatisticsConfig(Model):
     """Intervals."""
 
-    replicates: Annotated[int, Field(ge=1)] = 10_000
+    replicates: Annotated[int, Field(ge=1, le=1_000_000)] = 10_000
     confidence: Annotated[float, Field(gt=0, lt=1)] = 0.95
     interval: Literal["percentile", "bca", "jackknife"] = "percentile"
     cluster: str = "video_id"
-    seed: int = 0
+    seed: Annotated[int, Field(ge=0)] = 0
     baseline: str | None = None
 
 

@@ -88,7 +88,13 @@ def _changes(manifest: dict[str, Any], config: RunConfig) -> list[str]:
     old, new = manifest["config"], config.model_dump(mode="json")
     changed = changed_keys(old, new)
     if not changed:
-        return ["the configuration is the same: running it again asks nothing"]
+        failed = sum(
+            stages[stage].get("error", 0)
+            for stages in manifest.get("counts", {}).get("answers", {}).values()
+            for stage in stages
+        )
+        again = f"asks the {failed} questions without an answer" if failed else "asks nothing"
+        return [f"the configuration is the same: running it again with the same store {again}"]
     lines = ["the configuration differs:"]
     for key in changed:
         consequence = CONSEQUENCES.get(key.partition(".")[0], "")

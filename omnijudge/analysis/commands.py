@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -96,7 +97,7 @@ def add_commands(command: Add) -> None:
 
 def _price(text: str) -> tuple[float, float]:
     parts = [float(x) for x in text.split(",")]
-    if len(parts) != 2 or min(parts) < 0:
+    if len(parts) != 2 or not all(0 <= p < math.inf for p in parts):
         raise argparse.ArgumentTypeError("write two numbers: 2.5,10")
     return parts[0], parts[1]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from omnijudge.analysis.judges import Judge, is_run, open_judge, replayed_judge
 from omnijudge.config import JudgeConfig
 from omnijudge.errors import ConfigError, DataError
 from omnijudge.judging.batch_files import read_custom_id, read_row
+from omnijudge.partitions import read_table
 from omnijudge.stored_run import KEYS
 
 if TYPE_CHECKING:
@@ -40,12 +42,14 @@ def open_gold(path: str | Path, reference: StoredRun, folder: Path) -> Judge:
     if is_run(path) or path.suffix == ".parquet" or not path.is_file():
         return open_judge(path, reference)
     first = next(_lines(path), None)
+    if first is None:
+        raise DataError(f"{path}: is empty")
     if not isinstance(first, Mapping):
         return open_judge(path, reference)
     if "custom_id" in first:
         return _rewritten(path, reference, _of_batch(path, folder))
     if any(key in first for key in OUR_KEYS):
-        return _rewritten(path, reference, _of_sheet(path))
+        return _rewritten(path, reference, _of_sheet(path, reference))
     return open_judge(path, reference)
 
 
@@ -67,14 +71,32 @@ def _rewritten(path: Path, reference: StoredRun, rows: Iterator[dict[str, Any]])
         with file.open("wb") as stream:
             for row in rows:
                 stream.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
-        return replayed_judge(str(path), str(file), reference)
+        try:
+            return replayed_judge(str(path), str(file), reference)
+        except DataError as e:
+            problems = [replace(p, file=str(path)) for p in e.problems]
+            raise DataError(str(e).replace(str(file), str(path)), problems) from None
 
 
-def _of_sheet(path: Path) -> Iterator[dict[str, Any]]:
+def _of_sheet(path: Path, reference: StoredRun) -> Iterator[dict[str, Any]]:
     """Filled rows of the sheet; rows without an answer are not there."""
+    stages = read_table(reference.directory.table("stages"))
+    columns = (stages[name].to_pylist() for name in (*KEYS, "text_hash"))
+    texts = {tuple(row[:-1]): row[-1] for row in zip(*columns, strict=True)}
+    filled = others = 0
     for row in _lines(path):
         if isinstance(row, Mapping) and any(row.get(k) is not None for k in ("raw", "error")):
+            filled += 1
+            text = row.get("text_hash")
+            others += text is not None and texts.get(tuple(row.get(k) for k in KEYS)) != text
             yield {k: v for k, v in row.items() if k not in OUR_KEYS and v is not None}
+    if others:
+        raise DataError(
+            f"{path}: {others} of {filled} answers are about other texts than those of "
+            f"{reference.directory.path}; is it the sheet of another run?"
+        )
+    if not filled:
+        raise DataError(f"{path}: no row is filled in; the answers go into `raw`")
 
 
 def _of_batch(path: Path, folder: Path) -> Iterator[dict[str, Any]]:

@@ -153,6 +153,7 @@ def sample(
         n = _size(wanted, frame, seed, counts, each)
         drawn = draw_sample(stored.benchmark.name, frame, n, seed, strata)
         folder = Path(out) if out is not None else stored.directory.path / FOLDER
+        _keep_answers(folder / QUESTIONS)
         folder.mkdir(parents=True, exist_ok=True)
         files = asked.write(frame, drawn, folder, progress)
         cost = None if price is None else price.of(asked.prompt_tokens, asked.questions * tokens[1])
@@ -163,6 +164,27 @@ def sample(
         )  # fmt: skip
         write_draw(folder / SAMPLE_FILE, drawn, _about(result, budget, price))
     return result
+
+
+def _keep_answers(sheet: Path) -> None:
+    """Refuses to write over a sheet that somebody has filled in."""
+    if not sheet.is_file():
+        return
+    with sheet.open("rb") as lines:
+        filled = sum(_is_filled(line) for line in lines if line.strip())
+    if filled:
+        raise ConfigError(
+            f"{sheet}: {filled} rows are filled in, and a new sample would write over them; "
+            "name another folder with --out, or move the sheet away"
+        )
+
+
+def _is_filled(line: bytes) -> bool:
+    try:
+        row = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return True  # not as we wrote it
+    return not isinstance(row, dict) or row.get("raw") is not None
 
 
 def _lead(stored: StoredRun, metric: str | None, group: str | None) -> Metric:
@@ -280,14 +302,23 @@ class _Questions:
                 own = np.asarray(rows, np.int64)[mine]
                 names = [c for c, m in zip(clusters, mine.tolist(), strict=True) if m]
                 keys = stage_keys(part, own)
-                for key, cluster, prompt in zip(keys, names, self._prompts(part, own), strict=True):
-                    self._one(key, cluster, prompt, seen, writer, sheet)
+                texts = part.stages["text_hash"].take(own).to_pylist()
+                asked = zip(keys, names, self._prompts(part, own), texts, strict=True)
+                for key, cluster, prompt, text in asked:
+                    self._one(key, cluster, prompt, text, seen, writer, sheet)
                 progress.advance()
         progress.end()
         return list(writer.files)
 
     def _one(
-        self, key: Any, cluster: str, prompt: Prompt, seen: set[bytes], writer: Any, sheet: Any
+        self,
+        key: Any,
+        cluster: str,
+        prompt: Prompt,
+        text_hash: str | None,
+        seen: set[bytes],
+        writer: Any,
+        sheet: Any,
     ) -> None:
         try:
             question = self._asker.question(prompt)
@@ -298,6 +329,7 @@ class _Questions:
         new = question.fingerprint not in seen
         row = dict(zip(KEYS, key, strict=True))
         row |= {"cluster": cluster, "fingerprint": question.fingerprint.hex(), "raw": None}
+        row["text_hash"] = text_hash
         # A sheet that people can fill; media would make it unreadable.
         row["messages"] = [_readable(m) for m in question.messages]
         sheet.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -57,6 +57,7 @@ class StopFlag:
 
     def __init__(self) -> None:
         self._event = threading.Event()
+        self._listeners: list[Callable[[], None]] = []
         self.reason = ""
 
     def set(self, reason: str) -> None:
@@ -64,6 +65,14 @@ class StopFlag:
         if not self._event.is_set():
             self.reason = reason
             self._event.set()
+            for listener in self._listeners:
+                listener()
+
+    def listen(self, listener: Callable[[], None]) -> None:
+        """Calls this when the flag is set (in a signal handler, so it must not wait)."""
+        self._listeners.append(listener)
+        if self:
+            listener()
 
     def __bool__(self) -> bool:
         return self._event.is_set()

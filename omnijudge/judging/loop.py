@@ -21,7 +21,7 @@ from omnijudge.judging.executors.guarded import describe
 from omnijudge.judging.limits import Stop, StopFlag, cost, deadline_at, stopped_by_signals
 from omnijudge.judging.report import ErrorCount, JudgeReport, Progress, StageCounts
 from omnijudge.judging.store import Judgement, JudgementStore, replies
-from omnijudge.judging.types import Executor, Message, Reply, Request
+from omnijudge.judging.types import NOT_ASKED, Executor, Message, Reply, Request
 
 __all__ = ["JudgeReport", "Parsed", "Progress", "judge"]
 
@@ -133,6 +133,9 @@ def judge(
         flag,
         clock,
     )
+    stop_asking = getattr(executor, "stop_asking", None)
+    if stop_asking is not None:
+        flag.listen(stop_asking)
     with stopped_by_signals(flag):
         return run.run()
 
@@ -336,6 +339,8 @@ class _Run:
             wrong = f"{len(answers)} replies came back for {len(requests)} questions"
             answers = [Reply(None, error=wrong)] * len(requests)
         checked = [check_reply(a) for a in answers]
+        if NOT_ASKED in checked:
+            requests, checked = self.put_back(requests, checked)
         self.store.append(
             [
                 Judgement(q.fingerprint, q.attempt, q.repeat, self.judge_name, r)
@@ -350,6 +355,21 @@ class _Run:
         self.transport += sum(r.retries for r in checked)
         for request, reply in zip(requests, checked, strict=True):
             self.settle(self.open[request.fingerprint, request.repeat], request, reply)
+
+    def put_back(
+        self, requests: Sequence[Request], replies: list[Reply]
+    ) -> tuple[list[Request], list[Reply]]:
+        """Takes out what was not asked in the end; it stays open."""
+        kept = []
+        for request, reply in zip(requests, replies, strict=True):
+            if reply == NOT_ASKED:
+                item = self.open[request.fingerprint, request.repeat]
+                item.tries -= 1
+                self.again.append(item)
+                self.asked -= 1
+            else:
+                kept.append((request, reply))
+        return [q for q, _ in kept], [r for _, r in kept]
 
     def settle(self, item: _Asked, request: Request, reply: Reply) -> None:
         item.left -= 1

@@ -63,6 +63,10 @@ class Reply:
     permanent: bool = False
 
 
+NOT_ASKED = Reply(None, "not asked: judging was stopped before")
+"""Of an executor that was told to stop: the question stays open."""
+
+
 @dataclass(frozen=True, slots=True)
 class Identity:
     """Which model answers.

@@ -402,3 +402,45 @@ def test_through_the_command(lexical: Path, gold: Path, work: Path) -> None:
         assert said in done.stdout
     done = omnijudge("rectify", lexical, "--gold", "nothing.jsonl", cwd=work)
     assert done.returncode == 2
+
+
+def test_a_filled_sheet_is_never_written_over(lexical: Path, tmp_path: Path) -> None:
+    first = sample(lexical, "9videos", out=tmp_path)
+    sheet = tmp_path / "questions.jsonl"
+    assert sample(lexical, "9videos", out=tmp_path).draw == first.draw  # nothing is lost by that
+    rows = rows_of(sheet)
+    rows[3]["raw"] = '{"score": 1}'
+    before = write_rows(sheet, rows).read_bytes()
+    with pytest.raises(ConfigError, match="1 rows are filled in"):
+        sample(lexical, "6videos", seed=7, out=tmp_path)
+    assert sheet.read_bytes() == before
+    assert read_draw(tmp_path / "sample.json") == first.draw
+
+
+def test_a_sheet_about_other_texts_is_refused(lexical: Path, tmp_path: Path) -> None:
+    sample(lexical, "9videos", out=tmp_path)
+    rows = rows_of(tmp_path / "questions.jsonl")
+    empty = write_rows(tmp_path / "empty.jsonl", rows)
+    with pytest.raises(DataError, match="no row is filled in"):
+        correct(lexical, empty, sample=tmp_path)
+    for row in rows:
+        row["raw"] = '{"score": 1}'
+    rows[5]["text_hash"] = "0" * 16
+    other = write_rows(tmp_path / "other.jsonl", rows)
+    with pytest.raises(DataError, match=f"1 of {len(rows)} answers are about other texts"):
+        correct(lexical, other, sample=tmp_path)
+    (tmp_path / "nothing.jsonl").touch()
+    with pytest.raises(DataError, match="is empty"):
+        correct(lexical, tmp_path / "nothing.jsonl", sample=tmp_path)
+
+
+def test_a_row_that_stands_twice_is_named_in_the_file_of_the_user(
+    lexical: Path, tmp_path: Path
+) -> None:
+    sample(lexical, "9videos", out=tmp_path)
+    row = rows_of(tmp_path / "questions.jsonl")[0] | {"raw": '{"score": 1}'}
+    twice = write_rows(tmp_path / "twice.jsonl", [row, row])
+    with pytest.raises(DataError) as caught:
+        correct(lexical, twice, sample=tmp_path)
+    assert [p.file for p in caught.value.problems] == [str(twice)]
+    assert str(twice) in str(caught.value)

@@ -21,7 +21,7 @@ from omnijudge.judging.engines import engine_identity, open_engine, openai
 from omnijudge.judging.engines.reasoning import REASONING_ONLY
 from omnijudge.judging.engines.retry import retry_after
 from omnijudge.judging.executors.local import LocalExecutor
-from omnijudge.judging.types import Engine, Reply, Request
+from omnijudge.judging.types import NOT_ASKED, Engine, Reply, Request
 
 KEY = "sk-secret-of-the-test"
 SCHEMA = {
@@ -445,6 +445,25 @@ def test_what_is_under_way_ends_with_the_executor(server: HttpJudge, connect: Op
     over.set()
     assert time.monotonic() - begin < 10
     assert len(server.bodies) == 1  # the second was never asked
+
+
+def test_a_stop_leaves_what_is_not_under_way_unasked(server: HttpJudge, connect: Open) -> None:
+    over = threading.Event()
+    server.answer = lambda body: '{"score": 1}' if over.wait(20) else ""
+    executor = LocalExecutor(lambda: connect(concurrency=1, timeout=30.0))
+    executor.submit([request(1), request(2)])
+    executor.submit([request(3)])
+    while not server.bodies:
+        time.sleep(0.01)
+    executor.stop_asking()
+    over.set()
+    done = dict(enumerate(replies for _, replies in [*executor.wait(), *executor.wait()]))
+    executor.close()
+    first = next(r for r in done.values() if len(r) == 2)
+    assert [r.raw for r in first] == ['{"score": 1}', None]
+    assert first[1] == NOT_ASKED
+    assert [NOT_ASKED] in done.values()
+    assert len(server.bodies) == 1
 
 
 class Poisoned:

@@ -19,7 +19,7 @@ from omnijudge.errors import ConfigError
 from omnijudge.judging.engines.reasoning import REASONING_ONLY, Marks, split_reasoning
 from omnijudge.judging.engines.retry import with_retries
 from omnijudge.judging.engines.seeds import request_seed
-from omnijudge.judging.types import Identity, Reply, Request
+from omnijudge.judging.types import NOT_ASKED, Identity, Reply, Request
 
 if TYPE_CHECKING:
     from omnijudge.config import JudgeConfig
@@ -36,6 +36,10 @@ FIRST_WAIT = 0.5
 _DATED = re.compile(r"[-@](\d{4}-\d{2}-\d{2}|20\d{6}|(0[1-9]|1[0-2])([0-2]\d|3[01]))$")
 _TRANSIENT = {408, 409, 425, 429}
 _OFF_WORDS = ("response_format", "json_schema", "schema", "structured", "guided", "grammar")
+
+
+class _Stopped(Exception):
+    """Nothing is asked any more."""
 
 
 class OpenAIEngine:
@@ -55,6 +59,7 @@ class OpenAIEngine:
         self._thinks = not isinstance(judge.thinking, str)
         self._no_schema = False  # the server was seen to refuse answer schemas
         self._schema_taken = False
+        self._stopped = False
         self._no_template_kwargs = False
         self._counts = dict.fromkeys(
             ("requests", "transport_retries", "prompt_tokens", "prompt_tokens_cached"), 0.0
@@ -116,6 +121,10 @@ class OpenAIEngine:
         """Begins a batch beside those that are under way: all share the room in flight."""
         return asyncio.run_coroutine_threadsafe(self._answer_all(batch), self._loop)
 
+    def stop_asking(self) -> None:
+        """Hands back unasked what waits for its turn; what is under way is waited for."""
+        self._stopped = True
+
     def counters(self) -> dict[str, float]:
         """Requests sent, transport retries among them, and tokens as the server counts them."""
         return dict(self._counts)
@@ -150,6 +159,8 @@ class OpenAIEngine:
             self._counts["transport_retries"] += 1
 
         async with self._room:
+            if self._stopped:
+                return NOT_ASKED
             try:
                 completion = await with_retries(
                     lambda: self._ask(request),
@@ -158,6 +169,8 @@ class OpenAIEngine:
                     FIRST_WAIT,
                     on_retry=count,
                 )
+            except _Stopped:
+                return NOT_ASKED
             except Exception as e:  # everything the SDK, the network and the server come up with
                 permanent = isinstance(e, APIStatusError) and not _is_transient(e)
                 return Reply(None, self._words(e), retries=retries, permanent=permanent)
@@ -167,6 +180,8 @@ class OpenAIEngine:
         """Asks once; a part of the question that the server does not know is left out."""
         from openai import BadRequestError, UnprocessableEntityError
 
+        if self._stopped:
+            raise _Stopped
         body = self._body(request)
         while True:
             self._counts["requests"] += 1
@@ -235,12 +250,15 @@ class OpenAIEngine:
         text = str(message or error) or type(error).__name__
         if status is not None:
             text = f"the server answers {status}: {text}"
+        elif isinstance(error, ValueError):
+            text = f"the server's reply is no JSON ({text}); is base_url the address of a judge?"
         elif error.__cause__ is not None:
             text = f"the server cannot be reached: {text} ({error.__cause__})"
         return self._redact(" ".join(text.split())[:500])
 
     def _redact(self, text: str) -> str:
-        return text.replace(self._key, "***") if self._key else text
+        # A key of a letter or two is none, and masking it would spoil the words.
+        return text.replace(self._key, "***") if len(self._key) > 3 else text
 
 
 def request_body(

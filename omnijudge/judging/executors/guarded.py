@@ -81,6 +81,12 @@ class GuardedEngine:
         engine: Any = self._engine
         engine.answer_soon(batch).add_done_callback(ended)
 
+    def stop_asking(self) -> None:
+        """Tells the engine, if it wants to know, to begin no further question."""
+        stop = getattr(self._engine, "stop_asking", None)
+        if stop is not None:
+            stop()
+
     def _fill(self, replies: list[Reply | None], batch: Sequence[Request]) -> None:
         todo = deque([range(len(batch))] if batch else [])
         retried: set[int] = set()

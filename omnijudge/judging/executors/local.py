@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from omnijudge.errors import OmnijudgeError, ResourceError
 from omnijudge.judging.executors import EngineFactory, batch_timeout, engine_factory
 from omnijudge.judging.executors.guarded import GuardedEngine, add, describe
-from omnijudge.judging.types import Reply, Request
+from omnijudge.judging.types import NOT_ASKED, Reply, Request
 
 if TYPE_CHECKING:
     from omnijudge.config import ExecutionConfig, JudgeConfig
@@ -63,9 +63,10 @@ class LocalExecutor:
         self._todo: queue.SimpleQueue[_Batch | None] = queue.SimpleQueue()
         self._done: queue.SimpleQueue[_Result] = queue.SimpleQueue()
         self._ending = threading.Event()
+        self._stopping = threading.Event()
         self._thread = threading.Thread(
             target=_work,
-            args=(self._engine, self._todo, self._done, self._ending),
+            args=(self._engine, self._todo, self._done, self._ending, self._stopping),
             name="omnijudge-engine",
             daemon=True,
         )
@@ -86,6 +87,11 @@ class LocalExecutor:
             )
         else:
             todo.put(batch)
+
+    def stop_asking(self) -> None:
+        """Hands back unasked what the engine has not begun; returns at once."""
+        self._stopping.set()
+        self._engine.stop_asking()
 
     def wait(self) -> list[tuple[_Batch, list[Reply]]]:
         """Blocks until a batch is done; empty list if nothing is in flight.
@@ -141,8 +147,12 @@ def _work(
     todo: queue.SimpleQueue[_Batch | None],
     done: queue.SimpleQueue[_Result],
     ending: threading.Event,
+    stopping: threading.Event,
 ) -> None:
     while (batch := todo.get()) is not None and not ending.is_set():
+        if stopping.is_set():
+            done.put((batch, [NOT_ASKED] * len(batch)))
+            continue
         try:
             done.put((batch, engine.answer(batch)))
         except BaseException as e:  # SystemExit of an engine included: the loop has to know
