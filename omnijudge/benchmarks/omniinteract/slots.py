@@ -258,7 +258,8 @@ def _nested(rows: list[Row], tail: float, dropped: list[Dropped] | None) -> list
         )
         if inner_at is None:
             raise UnusableAnnotation(
-                f"nested: the row asked at {outer.question_time:g} s has no inner row "
+                f"nested: the row asked at {outer.question_time:g} s and answered at "
+                f"{outer.answer_time:g} s has no inner row "
                 "(asked and answered before its own answer)"
             )
         for skipped in rows[i + 1 : inner_at]:
