@@ -398,6 +398,7 @@ def build_config(
     """Validates configuration values; ``base`` is the folder relative paths are meant from."""
     values = copy.deepcopy(values)
     values["systems"] = _expand_systems(values.get("systems"), base, source)
+    removed: list[str] = []
     while True:
         try:
             config = RunConfig.model_validate(values)
@@ -406,12 +407,14 @@ def build_config(
             unknown = [err for err in errors if err["type"] == "extra_forbidden"]
             if problems is not None and unknown:
                 for err in unknown:
-                    message = explain(err, source).removeprefix(f"{source}: ")
+                    removed.append(explain(err, source))
+                    message = removed[-1].removeprefix(f"{source}: ")
                     place, _, message = message.partition(": ")
                     problems.append(Problem("unknown_key", "error", source, place, message))
                     _remove(values, [x for x in err["loc"] if x not in _TAGS])
                 continue
-            lines = [explain(err, source) for err in errors]
+            # A missing key is often one that was misspelt, so those are named again.
+            lines = [*removed, *(explain(err, source) for err in errors)]
             raise ConfigError("\n".join(dict.fromkeys(lines))) from None
         return _resolve_paths(config, base)
 

@@ -71,6 +71,15 @@ def test_numbers_that_cannot_work_are_refused(folder: Path, value: str) -> None:
     assert f"statistics.{value.split('=')[0]}" in said
 
 
+@pytest.mark.parametrize("command", ["run", "validate"])
+def test_a_needed_key_that_is_misspelt_is_recognised(folder: Path, command: str) -> None:
+    text = (folder / "run.yaml").read_text(encoding="utf-8")
+    (folder / "bad.yaml").write_text(text.replace("output:", "outputt:"), encoding="utf-8")
+    code, said = call(folder, command, "bad.yaml")
+    assert code == 2
+    assert "outputt: unknown key; did you mean 'output'?" in said
+
+
 def test_status_knows_what_would_be_asked_again(folder: Path) -> None:
     (folder / "answers.jsonl").touch()
     replay = ("-o", "judge.engine=replay", "-o", "judge.answers=answers.jsonl")
