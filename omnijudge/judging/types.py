@@ -87,6 +87,7 @@ class Engine(Protocol):
 
     An engine that only waits for others may also offer ``answer_soon(batch)``, which gives a
     ``concurrent.futures.Future`` of what ``answer`` returns; it then gets batches side by side.
+    ``stop_asking()``, too, is optional: questions not begun then come back as ``NOT_ASKED``.
 
     An engine class is built as ``EngineClass(judge_config, benchmark_name)`` and offers a class
     method ``identity(judge_config) -> Identity`` that loads no model.

@@ -35,7 +35,7 @@ from omnijudge_kernels.resampling import Array
 Target = Literal["finite", "superpopulation"]
 
 FEWEST_CHANGED = 5
-MUCH = 0.2
+_MUCH = 0.2
 """The judges differ by much in a cluster if what it adds to the metric differs by more than this
 share of the spread of all clusters. A few such clusters can carry the whole error while small
 differences are everywhere; a sample that misses them looks too sure. Not part of the method as
@@ -327,7 +327,7 @@ def _estimate(
         weight=weight,
         cheap=everywhere,
         changed=(np.abs(gold - inside).max(axis=2) > 1e-9).sum(axis=1),
-        moved=(np.abs(apart) > MUCH * z.std(axis=1, keepdims=True)).sum(axis=1),
+        moved=(np.abs(apart) > _MUCH * z.std(axis=1, keepdims=True)).sum(axis=1),
         gold_clusters=(gold[..., denominator] != 0).any(axis=-1).sum(axis=1),
     )
 
